@@ -1,0 +1,70 @@
+"""What a run says: a header, a line per requirement and scenario, a footer. Published as JSON Lines."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from conformance.contract.vocabulary import Level, Verdict
+
+REPORT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What was judged by what. ``systems`` maps kind (proxy, rebuild, …) to ``name version``."""
+
+    suite_version: str
+    contract_version: str
+    requirement_set: str
+    systems: dict[str, str]
+    fakes: dict[str, str]
+    started_at: str
+    strict: bool = False
+    kind: Literal["header"] = "header"
+    v: int = REPORT_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The verdict on one requirement in one scenario.
+
+    ``expected`` and ``seen`` are short JSON values a reader can compare; ``where`` names the record, frame or file.
+    ``reason`` says why a verdict other than pass or fail was given; ``evidence`` is a path below the report folder.
+    ``gates`` says whether this line can fail the run.
+    """
+
+    requirement: str
+    level: Level
+    scenario: str
+    system: str
+    verdict: Verdict
+    gates: bool
+    expected: Any = None
+    seen: Any = None
+    where: str | None = None
+    reason: str | None = None
+    evidence: str | None = None
+    seconds: float = 0.0
+    kind: Literal["result"] = "result"
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteError:
+    """Something broke that no requirement speaks of: a fixture, a playbook, a scenario's own code."""
+
+    scenario: str
+    reason: str
+    seconds: float = 0.0
+    kind: Literal["error"] = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Footer:
+    """Closes the report; a report without it was cut."""
+
+    seconds: float
+    servers_started: int
+    starts_refused: int
+    scenarios: int
+    exit_status: int
+    verdicts: dict[str, int] = field(default_factory=dict)
+    kind: Literal["footer"] = "footer"
