@@ -1,0 +1,83 @@
+"""``check``: the only thing in the suite that can say that a requirement is violated."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.gauge.verdicts import Checked
+from conformance.oracle.judgement import Judgement
+
+
+class Unmet(Exception):
+    """Raised by ``check.need`` when the rest of a scenario would make no sense; the failed check is already noted."""
+
+
+class Inconclusive(Exception):
+    """Raised when the world did not show what a scenario needs to see, such as a negative control that did not hold."""
+
+
+class NotCovered(Exception):
+    """Raised when a scenario checks a requirement that its ``covers`` does not name: a mistake of the scenario."""
+
+    def __init__(self, requirement: str, scenario: str) -> None:
+        super().__init__(f"{scenario} checks {requirement} without naming it in covers(); add it there")
+
+
+class Check:
+    """Collects what a scenario found; the scenario goes on after a violation and fails at its end.
+
+    A requirement that is skipped for this system is taken silently, so that scenarios need no conditions.
+    """
+
+    def __init__(self, scenario: str, covered: Sequence[str], skipped: Mapping[str, str]) -> None:
+        self._scenario = scenario
+        self._covered = frozenset(covered)
+        self._skipped = skipped
+        self.noted: list[Checked] = []
+
+    def __call__(
+        self, requirement: str, ok: bool, *, expected: Any = None, seen: Any = None, where: str | None = None
+    ) -> bool:
+        """Note whether the requirement holds here. Returns ``ok``, or True for a requirement skipped here."""
+        if requirement not in self._covered:
+            raise NotCovered(requirement, self._scenario)
+        if requirement in self._skipped:
+            return True
+        self.noted.append(Checked(requirement, bool(ok), expected, seen, where))
+        return bool(ok)
+
+    def equal(self, requirement: str, *, expected: Any, seen: Any, where: str | None = None) -> bool:
+        """Note whether ``seen`` equals ``expected``, in value and in JSON type."""
+        return self(requirement, same(expected, seen), expected=expected, seen=seen, where=where)
+
+    def that(self, requirement: str, judgement: Judgement) -> bool:
+        """Note what the oracle judged."""
+        return self(
+            requirement,
+            judgement.ok,
+            expected=judgement.expected,
+            seen=judgement.seen,
+            where=judgement.where,
+        )
+
+    def need(
+        self, requirement: str, ok: bool, *, expected: Any = None, seen: Any = None, where: str | None = None
+    ) -> None:
+        """Like a call, but a violation ends the scenario here: nothing after it could be judged."""
+        noted = self(requirement, ok, expected=expected, seen=seen, where=where)
+        if not (noted and ok):
+            raise Unmet(f"{requirement} does not hold, and the rest of the scenario stands on it")
+
+    @property
+    def failed(self) -> list[Checked]:
+        return [one for one in self.noted if not one.ok]
+
+
+def same(expected: Any, seen: Any) -> bool:
+    """Equality as JSON sees it: ``True`` is not 1 and 1 is not 1.0, at any depth."""
+    if type(expected) is not type(seen):
+        return False
+    if isinstance(expected, dict):
+        return expected.keys() == seen.keys() and all(same(expected[key], seen[key]) for key in expected)
+    if isinstance(expected, list | tuple):
+        return len(expected) == len(seen) and all(map(same, expected, seen))
+    return bool(expected == seen)

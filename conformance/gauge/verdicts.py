@@ -1,0 +1,83 @@
+"""How the checks of one scenario become one verdict per covered requirement."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.contract.vocabulary import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One call of ``check``: what was expected, what was seen and where to look."""
+
+    requirement: str
+    ok: bool
+    expected: Any = None
+    seen: Any = None
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The verdict on one requirement in one scenario, before it knows of systems and levels."""
+
+    requirement: str
+    verdict: Verdict
+    checked: Checked | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a scenario's body ended.
+
+    ``died`` names the system that stopped serving meanwhile; ``unmet`` is the prerequisite that ended the scenario
+    early by its own word; ``broken`` is an exception that no check explains.
+    """
+
+    died: str | None = None
+    unmet: str | None = None
+    broken: str | None = None
+    notes: Sequence[str] = field(default_factory=tuple)
+
+
+def rule(covered: Sequence[str], skipped: Mapping[str, str], checks: Sequence[Checked], ending: Ending) -> list[Ruling]:
+    """One ruling per covered requirement, in the order of ``covered``.
+
+    A requirement that was never reached is inconclusive when something names the cause (an earlier failed check, a
+    dead system, an unmet prerequisite); without a cause the suite itself is at fault, which is ``error``.
+    """
+    failed = [one for one in checks if not one.ok]
+    return [_rule_one(identity, skipped, checks, failed, ending) for identity in covered]
+
+
+def _rule_one(
+    identity: str,
+    skipped: Mapping[str, str],
+    checks: Sequence[Checked],
+    failed: Sequence[Checked],
+    ending: Ending,
+) -> Ruling:
+    if identity in skipped:
+        return Ruling(identity, Verdict.SKIP, reason=skipped[identity])
+    mine = [one for one in checks if one.requirement == identity]
+    for one in mine:
+        if not one.ok:
+            return Ruling(identity, Verdict.FAIL, one)
+    cause = _cause(failed, ending)
+    if mine and ending.broken is None and ending.died is None:
+        return Ruling(identity, Verdict.PASS, mine[-1])
+    if cause is not None:
+        return Ruling(identity, Verdict.INCONCLUSIVE, reason=cause)
+    if ending.broken is not None:
+        return Ruling(identity, Verdict.ERROR, reason=f"the scenario broke: {ending.broken}")
+    return Ruling(identity, Verdict.ERROR, reason="the scenario ended without checking it")
+
+
+def _cause(failed: Sequence[Checked], ending: Ending) -> str | None:
+    if ending.died is not None:
+        return ending.died
+    if failed:
+        return f"not reached, since {failed[0].requirement} failed"
+    return ending.unmet

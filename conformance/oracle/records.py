@@ -1,0 +1,108 @@
+"""Is what was captured what was sampled?"""
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from conformance.contract.difference import list_difference
+from conformance.oracle.judgement import Judgement
+from conformance.oracle.matching import Matched, Record, Row, match
+
+LARGEST_LOG_PROB = 1e-3
+"""Float noise above zero that the contract still takes for a log prob."""
+NO_ENTRY = -9999.0
+"""vLLM's value for a position without an entry."""
+
+
+def triple(record: Record, row: Row) -> Judgement:
+    """The three lists of a record equal the engine's, every id and every float to the last bit."""
+    for field in ("prompt_token_ids", "generation_token_ids", "generation_log_probs"):
+        judged = same_list(row[field], record.get(field), f"{name(record)} {field}")
+        if not judged:
+            return judged
+    return Judgement(True, "the engine's three lists", "the engine's three lists", name(record))
+
+
+def same_list(expected: Sequence[Any] | None, seen: Any, where: str) -> Judgement:
+    """Equality in values, types and, for floats, bits. The judgement shows a window around the first difference."""
+    if not isinstance(seen, list) or expected is None:
+        return Judgement(seen is None and expected is None, _size(expected), _size(seen), where)
+    if _exact(list(expected)) == _exact(seen):
+        return Judgement(True, _size(expected), _size(seen), where)
+    shown = list_difference(list(expected), seen)
+    return Judgement(False, shown.expected, shown.seen, f"{where} {shown.where}")
+
+
+def law(records: Iterable[Record], rows: Iterable[Row]) -> Judgement:
+    """Every record that calls itself valid holds exactly what the engine sampled in one call of its own."""
+    told = [record for record in records if record.get("is_valid") is not False]
+    matched = match(told, rows)
+    if matched.unmatched:
+        stray = matched.unmatched[0]
+        return Judgement(False, "a ledger row for each valid record", "no such row", name(stray))
+    for record, row in matched.pairs:
+        judged = triple(record, row)
+        if not judged:
+            return judged
+    return Judgement(True, f"{len(told)} valid records, each its row", f"{len(matched.pairs)} pairs")
+
+
+def none_lost(records: Iterable[Record], rows: Iterable[Row]) -> Judgement:
+    """Every finished generation has its record. The rows are those of captured calls that carried a session."""
+    matched: Matched = match(records, rows)
+    if matched.untold:
+        row = matched.untold[0]
+        return Judgement(
+            False,
+            "a record for each finished call",
+            f"{len(matched.untold)} finished calls without one",
+            f"ledger row {row['seq']} ({row['request_id']})",
+        )
+    return Judgement(True, "a record for each finished call", f"{len(matched.pairs)} records")
+
+
+def broken_promise(record: Record) -> str | None:
+    """The first promise of ``is_valid`` that a record breaks on its own, or None. Contract §1, "What is recorded"."""
+    for rule, holds in (
+        ("request_id is a non-empty string", _is_text(record.get("request_id"))),
+        ("model is a non-empty string", _is_text(record.get("model"))),
+        ("prompt_token_ids is a non-empty list of ids", _are_ids(record.get("prompt_token_ids"))),
+        ("generation_token_ids is a non-empty list of ids", _are_ids(record.get("generation_token_ids"))),
+        ("generation_log_probs are log probs", _are_log_probs(record.get("generation_log_probs"))),
+    ):
+        if not holds:
+            return rule
+    if len(record["generation_log_probs"]) != len(record["generation_token_ids"]):
+        return "one log prob per generated id"
+    return None
+
+
+def name(record: Record) -> str:
+    return f"record {record.get('uuid')}"
+
+
+def _exact(values: list[Any]) -> list[object]:
+    """Values with what ``==`` does not see made visible: the type, and the bits of a float."""
+    if all(type(value) is int for value in values):
+        return values
+    return [struct.pack("<d", value) if type(value) is float else (type(value), value) for value in values]
+
+
+def _size(values: Any) -> str:
+    return f"{len(values)} values" if isinstance(values, list | tuple) else repr(values)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(type(one) is int and one >= 0 for one in value)
+
+
+def _are_log_probs(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        type(one) in (int, float) and math.isfinite(one) and one <= LARGEST_LOG_PROB and one != NO_ENTRY
+        for one in value
+    )
