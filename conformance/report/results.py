@@ -68,3 +68,27 @@ class Footer:
     exit_status: int
     verdicts: dict[str, int] = field(default_factory=dict)
     kind: Literal["footer"] = "footer"
+
+
+Line = Header | Result | SuiteError | Footer
+"""One line of ``results.ndjson``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole run, as ``results.ndjson`` tells it. Results stand in the order in which they were given."""
+
+    header: Header
+    results: tuple[Result, ...]
+    errors: tuple[SuiteError, ...]
+    footer: Footer
+
+
+def may_gate(level: Level, strict: bool) -> bool:
+    """Whether a requirement of this level can fail the run."""
+    return strict or level is Level.MUST
+
+
+def family_of(requirement: str) -> str:
+    """``STR-007`` → ``STR``."""
+    return requirement.partition("-")[0]

@@ -1,0 +1,63 @@
+"""The published form of ``results.ndjson``, exported from the types, and the judgement of a line by it."""
+
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from conformance.report.ndjson import KINDS
+from conformance.report.results import Line
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+SCHEMA = Path(__file__).with_name("results.schema.json")
+
+
+def exported() -> dict[str, Any]:
+    """JSON Schema of one line, made from the dataclasses. Every known key is there; further ones are allowed."""
+    from pydantic import TypeAdapter
+
+    schema: dict[str, Any] = TypeAdapter(Line).json_schema(mode="serialization")
+    for line in KINDS.values():
+        # Writers write each field, those with a default too; so readers may count on them.
+        form = schema["$defs"][line.__name__]
+        form["required"] = list(form["properties"])
+        for its in form["properties"].values():
+            its.pop("default", None)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "One line of results.ndjson",
+        "description": "A report is a header, then results and suite errors in any order, then a footer.",
+        **schema,
+    }
+
+
+@cache
+def _validators() -> dict[str, "Validator"]:
+    from jsonschema import Draft202012Validator
+
+    definitions = json.loads(SCHEMA.read_text("utf-8"))["$defs"]
+    return {
+        kind: Draft202012Validator({"$ref": f"#/$defs/{line.__name__}", "$defs": definitions})
+        for kind, line in KINDS.items()
+    }
+
+
+def problem_of(value: object) -> str | None:
+    """What is wrong with one line, in one line; None when it is of the published form."""
+    if not isinstance(value, dict):
+        return f"a line must be an object; seen {type(value).__name__}"
+    kind = value.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        return f"kind must be one of {', '.join(KINDS)}; seen {kind!r}"
+    found = next(iter(_validators()[kind].iter_errors(value)), None)
+    if found is None:
+        return None
+    place = ".".join(str(step) for step in found.absolute_path) or kind
+    return f"{place}: {' '.join(found.message.split())[:300]}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(exported(), indent=2) + "\n")
