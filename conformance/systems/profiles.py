@@ -1,0 +1,307 @@
+"""What the suite knows of a system under test: a TOML file, and nothing imported from the system itself.
+
+A command line of a profile may use ``{python} {config} {log_dir} {host} {port} {engine}``: the interpreter, the
+routing file written for this run, the directory for records, the address to listen on, and the engine's base URL.
+"""
+
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from conformance.contract.vocabulary import SystemKind
+from conformance.systems.tables import ProfileError, Table
+
+HERE = Path(__file__).parent
+PROFILES = HERE / "profiles"
+CAPABILITIES = HERE.parent / "requirements" / "capabilities.toml"
+DEFAULT_NAMES = ("reference", "reference-rebuild")
+
+PLACEHOLDERS = ("python", "config", "log_dir", "host", "port", "engine")
+Address = Literal["announced", "given"]
+ADDRESSES: tuple[Address, ...] = ("announced", "given")
+RoutingForm = Literal["contract", "template"]
+ROUTING_FORMS: tuple[RoutingForm, ...] = ("contract", "template")
+CarrierForm = Literal["header", "body", "url", "key"]
+CARRIER_FORMS: tuple[CarrierForm, ...] = ("header", "body", "url", "key")
+SESSION_PREFIX = "session-"
+PARENT_CAPABILITY = "parent-header"
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A request sent once the system is ready, before anything else. ``json`` is the text of its body."""
+
+    method: str
+    path: str
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How the suite starts a system. ``ready`` is ``tcp`` or the path of a URL that answers below 400."""
+
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    address: Address
+    ready: str
+    deadline_seconds: float
+    grace_seconds: float
+    setup: tuple[Setup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """A system that runs already at ``url``. The suite's engine has to listen at ``engine``, which it was given."""
+
+    url: str
+    engine: str
+    log_dir: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """``contract``: the contract's YAML, of whose optional keys the system knows these; or a Jinja template."""
+
+    form: RoutingForm
+    optional_keys: tuple[str, ...]
+    template: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """Where a call carries a session id.
+
+    ``header`` and ``body`` give a name, ``key`` and ``url`` a text with ``{session}``; a ``url`` replaces the
+    leading ``/v1`` of a path.
+    """
+
+    form: CarrierForm
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """How records are read: over HTTP, by paths with ``{session}``; on disk, by patterns with ``{sha256}``.
+
+    ``session_rows`` and ``record_rows`` name the list within the answer, "" if the answer is the list. ``fields``
+    maps a field of the contract's record to a dotted path in the system's; empty if the names are the contract's.
+    """
+
+    sessions: str | None
+    completions: str | None
+    session_rows: str
+    record_rows: str
+    records_on_disk: str | None
+    loss_mark: str | None
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One system under test. A field that has no meaning for its kind is None or empty."""
+
+    file: Path
+    name: str
+    kind: SystemKind
+    about: str
+    version: str | None
+    version_command: tuple[str, ...]
+    capabilities: frozenset[str]
+    python: str
+    install: str
+    start: Start | None
+    attach: Attach | None
+    routing: Routing | None
+    carriers: Mapping[str, Carrier]
+    retrieval: Retrieval | None
+
+    def fill(self, text: str, values: Mapping[str, str]) -> str:
+        """``text`` with the placeholders replaced; other braces stay as they are."""
+        for name in PLACEHOLDERS:
+            text = text.replace(f"{{{name}}}", {"python": self.python, **values}.get(name, f"{{{name}}}"))
+        return text
+
+
+@cache
+def known_capabilities() -> tuple[str, ...]:
+    """The closed list that requirements and profiles share."""
+    return tuple(tomllib.loads(CAPABILITIES.read_text(encoding="utf-8")))
+
+
+def names() -> list[str]:
+    """Of the profiles that ship."""
+    return sorted(path.stem for path in PROFILES.glob("*.toml"))
+
+
+def find(name_or_path: str) -> Profile:
+    """A profile that ships, by name, or one of the user's, by path. Raises :class:`ProfileError`."""
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or len(path.parts) > 1:
+        return load(path)
+    if name_or_path not in names():
+        raise ProfileError(name_or_path, "", f"no such system; expected a path or one of {', '.join(names())}")
+    return load(PROFILES / f"{name_or_path}.toml")
+
+
+def choose(asked: list[str]) -> dict[SystemKind, Profile]:
+    """The systems of one run, at most one a kind; both references if none is asked for."""
+    chosen: dict[SystemKind, Profile] = {}
+    for name in asked or DEFAULT_NAMES:
+        profile = find(name)
+        if profile.kind in chosen:
+            other = chosen[profile.kind].name
+            raise ProfileError(name, "kind", f"a second {profile.kind} beside {other}; give one system of each kind")
+        chosen[profile.kind] = profile
+    return chosen
+
+
+def load(path: Path) -> Profile:
+    """Raises :class:`ProfileError`."""
+    table = Table.read(path)
+    kind = SystemKind(table.one_of("kind", list(SystemKind)))
+    if kind not in (SystemKind.PROXY, SystemKind.REBUILD):
+        raise table.wrong("kind", f"{kind} is reserved for later; expected proxy or rebuild")
+    proxy = kind is SystemKind.PROXY
+    profile = Profile(
+        file=path,
+        name=table.take("name", str),
+        kind=kind,
+        about=table.take("about", str, ""),
+        version=table.optional("version", str),
+        version_command=table.strings("version_command", ()),
+        capabilities=_capabilities(table),
+        python=table.take("python", str, sys.executable),
+        install=table.take("install", str, ""),
+        start=_start(table, proxy),
+        attach=_attach(table.optional_table("attach")) if proxy else None,
+        routing=_routing(table.optional_table("routing"), path) if proxy else None,
+        carriers=_carriers(table.optional_table("session")) if proxy else {},
+        retrieval=_retrieval(table.optional_table("retrieval")) if proxy else None,
+    )
+    table.done()
+    _check_as_a_whole(profile, table)
+    return profile
+
+
+def _capabilities(table: Table) -> frozenset[str]:
+    declared = table.strings("capabilities")
+    for name in declared:
+        if name not in known_capabilities():
+            raise table.wrong("capabilities", f"unknown {name!r}; allowed: {', '.join(known_capabilities())}")
+    return frozenset(declared)
+
+
+def _start(profile: Table, listens: bool) -> Start | None:
+    table = profile.optional_table("start")
+    if table is None:
+        return None
+    start = Start(
+        command=table.strings("command"),
+        env=table.string_map("env"),
+        address=table.one_of("address", ADDRESSES, "announced") if listens else "announced",
+        ready=table.take("ready", str, "tcp") if listens else "tcp",
+        deadline_seconds=table.take("deadline_seconds", float, 30.0),
+        grace_seconds=table.take("grace_seconds", float, 5.0),
+        setup=tuple(_setup(entry) for entry in table.tables("setup")) if listens else (),
+    )
+    table.done()
+    if not start.command:
+        raise table.wrong("command", "is empty; expected the program and its arguments")
+    if start.ready != "tcp" and not start.ready.startswith("/"):
+        raise table.wrong("ready", f"expected tcp or a path that begins with /, seen {start.ready!r}")
+    if start.address == "given" and not any("{port}" in word for word in start.command):
+        raise table.wrong("command", 'address = "given" needs {port} in the command')
+    return start
+
+
+def _setup(table: Table) -> Setup:
+    setup = Setup(table.take("method", str, "POST"), table.take("path", str), table.take("json", str, ""))
+    table.done()
+    return setup
+
+
+def _attach(table: Table | None) -> Attach | None:
+    if table is None:
+        return None
+    attach = Attach(table.take("url", str), table.take("engine", str), table.optional("log_dir", str))
+    table.done()
+    for name, url in (("url", attach.url), ("engine", attach.engine)):
+        if not url.startswith("http://") or url.count("/") != 2 or not url.rpartition(":")[2].isdigit():
+            raise table.wrong(name, f"expected http://HOST:PORT and no more, seen {url!r}")
+    return attach
+
+
+def _routing(table: Table | None, path: Path) -> Routing | None:
+    if table is None:
+        return None
+    form = table.one_of("form", ROUTING_FORMS, "contract")
+    template = table.optional("template", str)
+    routing = Routing(
+        form=form,
+        optional_keys=table.strings("optional_keys", ()),
+        template=None if template is None else path.parent / template,
+    )
+    table.done()
+    if (form == "template") != (template is not None):
+        raise table.wrong("template", 'needed with form = "template", and only there')
+    if routing.template is not None and not routing.template.is_file():
+        raise table.wrong("template", f"no such file beside the profile: {template}")
+    return routing
+
+
+def _carriers(table: Table | None) -> dict[str, Carrier]:
+    if table is None:
+        return {}
+    return {name: _carrier(table.table(name)) for name in table.names()}
+
+
+def _carrier(table: Table) -> Carrier:
+    given = [form for form in CARRIER_FORMS if form in table.names()]
+    if len(given) != 1:
+        raise ProfileError(table.file, table.at, f"expected exactly one of {', '.join(CARRIER_FORMS)}")
+    form = given[0]
+    value = table.take(form, str)
+    table.done()
+    if form in ("url", "key") and "{session}" not in value:
+        raise table.wrong(form, f"expected a text with {{session}}, seen {value!r}")
+    return Carrier(form, value)
+
+
+def _retrieval(table: Table | None) -> Retrieval | None:
+    if table is None:
+        return None
+    retrieval = Retrieval(
+        sessions=table.optional("sessions", str),
+        completions=table.optional("completions", str),
+        session_rows=table.take("session_rows", str, "sessions"),
+        record_rows=table.take("record_rows", str, "completions"),
+        records_on_disk=table.optional("records_on_disk", str),
+        loss_mark=table.optional("loss_mark", str),
+        fields=table.string_map("fields"),
+    )
+    table.done()
+    return retrieval
+
+
+def _check_as_a_whole(profile: Profile, table: Table) -> None:
+    if (profile.start is None) == (profile.attach is None):
+        raise table.wrong("start", "expected either a [start] or an [attach] table")
+    if profile.kind is SystemKind.REBUILD:
+        return
+    if profile.start is not None and profile.routing is None:
+        raise table.wrong("routing", "is missing; a proxy that the suite starts needs it")
+    ways = {name for name in profile.capabilities if name.startswith(SESSION_PREFIX) or name == PARENT_CAPABILITY}
+    for name in sorted(ways ^ set(profile.carriers)):
+        raise table.wrong(f"session.{name}", "a session capability and its entry here go together: one is missing")
+    needed = {
+        "retrieval-http": profile.retrieval and profile.retrieval.sessions and profile.retrieval.completions,
+        "records-disk": profile.retrieval and profile.retrieval.records_on_disk,
+        "loss-mark": profile.retrieval and profile.retrieval.loss_mark,
+    }
+    for capability, place in needed.items():
+        if capability in profile.capabilities and not place:
+            raise table.wrong("retrieval", f"says nothing of what the capability {capability} needs")
