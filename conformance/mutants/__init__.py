@@ -1,0 +1,1 @@
+"""The reference with one fault each, to prove that the scenarios bite."""

@@ -1,0 +1,60 @@
+"""Which requirements a scenario judges, and which of them apply to the systems at hand."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+from conformance.contract.vocabulary import SystemKind
+from conformance.requirements.catalogue import Catalogue, missing
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class UnknownRequirement(ValueError):
+    """Raised at collection when ``covers`` names an id that the catalogue does not have or does not judge."""
+
+    def __init__(self, scenario: str, identity: str) -> None:
+        super().__init__(
+            f"{scenario}: covers({identity!r}): no requirement that can be checked; see trackgauge requirements"
+        )
+
+
+def covers(*requirements: str) -> Callable[[_Function], _Function]:
+    """Name the requirements that a scenario judges. A ``check`` of any other id is an error of the scenario."""
+    mark: Callable[[_Function], _Function] = pytest.mark.covers(*requirements)
+    return mark
+
+
+def covered_by(item: pytest.Item) -> tuple[str, ...]:
+    """The ids a scenario names, over all its ``covers`` marks, in order."""
+    found: dict[str, None] = {}
+    for mark in reversed(list(item.iter_markers("covers"))):
+        found.update(dict.fromkeys(mark.args))
+    return tuple(found)
+
+
+def refuse_unknown(item: pytest.Item, catalogue: Catalogue, whole: Catalogue) -> None:
+    """``whole`` is the catalogue before it was cut to a frozen set."""
+    for identity in covered_by(item):
+        if identity not in whole or not whole[identity].checkable:
+            raise UnknownRequirement(item.nodeid, identity)
+
+
+def skips(
+    identities: Sequence[str], catalogue: Catalogue, declared: Mapping[SystemKind, Collection[str]]
+) -> dict[str, str]:
+    """Why each of these requirements is not judged here; a requirement that is judged has no entry."""
+    reasons: dict[str, str] = {}
+    for identity in identities:
+        if identity not in catalogue:
+            reasons[identity] = f"not in the requirement set {catalogue.set_name}"
+            continue
+        requirement = catalogue[identity]
+        if requirement.applies_to not in declared and requirement.applies_to is not SystemKind.SERVER:
+            reasons[identity] = f"no {requirement.applies_to} system was given"
+            continue
+        reason = missing(requirement, declared.get(requirement.applies_to, ()))
+        if reason is not None:
+            reasons[identity] = reason
+    return reasons
