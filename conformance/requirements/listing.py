@@ -1,0 +1,59 @@
+"""The catalogue as text: a plain list, JSON, and the count by family and level."""
+
+import json
+
+from conformance.contract.vocabulary import Level
+from conformance.requirements.catalogue import Catalogue, CatalogueError, Requirement
+
+
+def listing(catalogue: Catalogue, family: str | None = None, as_json: bool = False) -> str:
+    """One line a requirement (id, level, statement), or a JSON array of everything known of each.
+
+    Raises CatalogueError for a family that does not exist.
+    """
+    if family is not None and family not in catalogue.families:
+        raise CatalogueError(f"family {family!r} is unknown; allowed: {', '.join(catalogue.families)}")
+    chosen = [r for r in catalogue.values() if family in (None, r.family)]
+    if as_json:
+        return json.dumps([_plain(r) for r in chosen], indent=2, ensure_ascii=False)
+    return "\n".join(f"{r.id}  {r.level:<6}  {r.statement}{_remark(r)}" for r in chosen)
+
+
+def counts(catalogue: Catalogue) -> str:
+    """A table: for each family how many of each level are checked, and how many are excluded."""
+    head = f"{'family':<22}" + "".join(f"{level:>8}" for level in Level) + f"{'checked':>9}{'excluded':>10}"
+    lines = [head]
+    for code, family in catalogue.families.items():
+        lines.append(_row(f"{code} {family.title}", [r for r in catalogue.values() if r.family == code]))
+    lines.append(_row("all", list(catalogue.values())))
+    return "\n".join(lines)
+
+
+def _row(name: str, requirements: list[Requirement]) -> str:
+    checked = [r for r in requirements if r.checkable]
+    excluded = sum(r.excluded is not None for r in requirements)
+    by_level = "".join(f"{sum(r.level is level for r in checked):>8}" for level in Level)
+    return f"{name:<22}{by_level}{len(checked):>9}{excluded:>10}"
+
+
+def _remark(requirement: Requirement) -> str:
+    if requirement.withdrawn is not None:
+        return f" (withdrawn in {requirement.withdrawn})"
+    return "" if requirement.excluded is None else f" (not checked: {requirement.excluded})"
+
+
+def _plain(requirement: Requirement) -> dict[str, object]:
+    return {
+        "id": requirement.id,
+        "family": requirement.family,
+        "level": requirement.level.value,
+        "applies_to": requirement.applies_to.value,
+        "needs": list(requirement.needs),
+        "statement": requirement.statement,
+        "harm": requirement.harm,
+        "origin": {"kind": requirement.origin.kind, "ref": requirement.origin.ref},
+        "since": requirement.since,
+        "withdrawn": requirement.withdrawn,
+        "excluded": requirement.excluded,
+        "no_mutant": requirement.no_mutant,
+    }
