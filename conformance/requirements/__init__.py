@@ -2,13 +2,13 @@
 
 from conformance.requirements.catalogue import (
     Catalogue,
-    CatalogueError,
     Family,
     Origin,
     Requirement,
     load,
     missing,
 )
+from conformance.requirements.form import CatalogueError
 from conformance.requirements.listing import counts, listing
 
 __all__ = ["Catalogue", "CatalogueError", "Family", "Origin", "Requirement", "counts", "listing", "load", "missing"]

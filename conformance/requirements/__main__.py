@@ -2,7 +2,8 @@
 
 import sys
 
-from conformance.requirements.catalogue import CatalogueError, load, set_text
+from conformance.requirements.catalogue import load, set_text
+from conformance.requirements.form import CatalogueError
 from conformance.requirements.listing import counts
 
 

@@ -16,7 +16,7 @@ class CatalogueError(ValueError):
 
 def parse(path: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(path.readtext(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise CatalogueError(f"{path.name}: cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:

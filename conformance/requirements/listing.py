@@ -3,7 +3,8 @@
 import json
 
 from conformance.contract.vocabulary import Level
-from conformance.requirements.catalogue import Catalogue, CatalogueError, Requirement
+from conformance.requirements.catalogue import Catalogue, Requirement
+from conformance.requirements.form import CatalogueError
 
 
 def listing(catalogue: Catalogue, family: str | None = None, as_json: bool = False) -> str:
