@@ -1,0 +1,216 @@
+"""The ledger: the fake's own account of each request it received and each token it sampled."""
+
+import asyncio
+import dataclasses
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal, NotRequired, TypedDict
+
+from pydantic import TypeAdapter
+
+SCHEMA_VERSION = 1
+
+State = Literal["received", "held", "generating", "finished", "cut", "aborted", "refused", "failed"]
+
+
+class ReceivedRequest(TypedDict):
+    """A request as it came in. ``headers`` in wire order; ``body_bytes_b64`` only when the body is not UTF-8."""
+
+    method: str
+    path: str
+    headers: list[tuple[str, str]]
+    body_text: str
+    body_bytes_b64: NotRequired[str]
+
+
+@dataclass(slots=True)
+class Row:
+    """One request. ``seq`` rises in order of arrival over all tenants; ids and log probs are what was sampled.
+
+    ``request_id`` is the id in the response. ``attempt`` counts earlier generations of the same turn or side call.
+    ``faithful``: the history re-renders to exactly prompt + generation. ``rendered_ids``: for token prompts, the
+    canonical render of the decoded conversation. ``status`` is the HTTP status, once decided.
+    ``finished``: the whole answer was handed to the socket; ``cut``: a fault cut it; ``aborted``: the client left;
+    ``refused``: 4xx before generation; ``failed``: 5xx.
+    """
+
+    v: int
+    seq: int
+    tenant: str
+    profile: str
+    endpoint: str
+    request: ReceivedRequest
+    request_id: str | None = None
+    model: str | None = None
+    run: int | None = None
+    scope: int | None = None
+    turn: int | None = None
+    rule: str | None = None
+    attempt: int = 0
+    off_script: bool = False
+    faithful: bool = False
+    streamed: bool = False
+    prompt_token_ids: list[int] | None = None
+    generation_token_ids: list[int] | None = None
+    generation_log_probs: list[float] | None = None
+    finish_reason: str | None = None
+    stop_reason: int | str | None = None
+    text: str | None = None
+    message: dict[str, Any] | None = None
+    rendered_ids: list[int] | None = None
+    usage: dict[str, Any] | None = None
+    status: int | None = None
+    state: State = "received"
+    fault: str | None = None
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _FIELDS}
+
+
+_FIELDS = tuple(item.name for item in dataclasses.fields(Row))
+
+
+@dataclass(slots=True)
+class _Waiter:
+    tenant: str | None
+    run: int | None
+    state: State
+    count: int
+    done: asyncio.Future[None]
+
+
+@dataclass(slots=True)
+class Listing:
+    """Rows in order of arrival, and how many older ones of the same tenants had to make room."""
+
+    rows: list[Row] = field(default_factory=list)
+    evicted: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "evicted": self.evicted,
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+
+class Ledger:
+    """All rows of one fake. Belongs to one event loop; every change wakes those who wait for it.
+
+    Keeps at most ``limit`` rows: the oldest make room, and every later listing of their tenant says how many.
+    """
+
+    def __init__(self, limit: int = 200_000) -> None:
+        self._limit = limit
+        self._rows: dict[int, Row] = {}
+        self._by_tenant: dict[str, dict[int, Row]] = {}
+        self._evicted: dict[str, int] = {}
+        self._next = 0
+        self._waiters: list[_Waiter] = []
+
+    def open(self, *, tenant: str, profile: str, endpoint: str, request: ReceivedRequest) -> Row:
+        """Begin the row of a request that has just arrived."""
+        row = Row(SCHEMA_VERSION, self._next, tenant, profile, endpoint, request)
+        self._next += 1
+        self._rows[row.seq] = row
+        self._by_tenant.setdefault(tenant, {})[row.seq] = row
+        if len(self._rows) > self._limit:
+            self._evict()
+        self._wake(tenant)
+        return row
+
+    def change(self, row: Row, **fields: Any) -> None:
+        """Set fields of a row; raises ``AttributeError`` for a field that no row has."""
+        for name, value in fields.items():
+            setattr(row, name, value)
+        self._wake(row.tenant)
+
+    def listing(
+        self,
+        *,
+        tenant: str | None = None,
+        run: int | None = None,
+        request_id: str | None = None,
+        state: State | None = None,
+    ) -> Listing:
+        """Rows that match everything given."""
+        rows = self._rows if tenant is None else self._by_tenant.get(tenant, {})
+        found = [
+            row
+            for row in rows.values()
+            if (run is None or row.run == run)
+            and (request_id is None or row.request_id == request_id)
+            and (state is None or row.state == state)
+        ]
+        evicted = sum(self._evicted.values()) if tenant is None else self._evicted.get(tenant, 0)
+        return Listing(found, evicted)
+
+    def delete(self, *, tenant: str | None = None, run: int | None = None) -> int:
+        """Forget the rows of a tenant, a run, or a run of a tenant; returns how many.
+
+        Raises ``ValueError`` when neither is given: nothing of others is ever reset.
+        """
+        if tenant is None and run is None:
+            raise ValueError("name a tenant or a run: the ledger is never emptied as a whole")
+        rows = self.listing(tenant=tenant, run=run).rows
+        for row in rows:
+            self._drop(row)
+        if tenant is not None and run is None:
+            self._evicted.pop(tenant, None)
+        return len(rows)
+
+    async def wait(
+        self, state: State, count: int, timeout: float, *, tenant: str | None = None, run: int | None = None
+    ) -> Listing | None:
+        """The rows in ``state`` as soon as there are ``count`` of them; None after ``timeout`` seconds."""
+        deadline = time.monotonic() + timeout
+        while True:
+            listing = self.listing(tenant=tenant, run=run, state=state)
+            if len(listing.rows) >= count:
+                return listing
+            waiter = _Waiter(tenant, run, state, count, asyncio.get_running_loop().create_future())
+            self._waiters.append(waiter)
+            try:
+                await asyncio.wait_for(waiter.done, deadline - time.monotonic())
+            except TimeoutError:
+                return None
+            finally:
+                self._waiters.remove(waiter)
+
+    def _wake(self, tenant: str) -> None:
+        for waiter in self._waiters:
+            if waiter.tenant in (None, tenant) and not waiter.done.done():
+                found = self.listing(tenant=waiter.tenant, run=waiter.run, state=waiter.state)
+                if len(found.rows) >= waiter.count:
+                    waiter.done.set_result(None)
+
+    def _evict(self) -> None:
+        oldest = self._rows[next(iter(self._rows))]
+        self._drop(oldest)
+        self._evicted[oldest.tenant] = self._evicted.get(oldest.tenant, 0) + 1
+
+    def _drop(self, row: Row) -> None:
+        del self._rows[row.seq]
+        del self._by_tenant[row.tenant][row.seq]
+
+
+def ledger_schema() -> dict[str, Any]:
+    """JSON Schema of what ``GET /_fake/ledger`` answers."""
+    row = TypeAdapter(Row).json_schema(ref_template="#/$defs/{model}")
+    definitions = row.pop("$defs", {})
+    row["additionalProperties"] = False
+    row["required"] = list(_FIELDS)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Ledger",
+        "type": "object",
+        "properties": {
+            "schema_version": {"const": SCHEMA_VERSION},
+            "evicted": {"type": "integer", "minimum": 0},
+            "rows": {"type": "array", "items": row},
+        },
+        "required": ["schema_version", "evicted", "rows"],
+        "additionalProperties": False,
+        "$defs": definitions,
+    }

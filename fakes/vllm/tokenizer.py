@@ -1,0 +1,51 @@
+"""The tokenizer, as a ``tiktoken.Encoding``: the one the repository ships, or one read from a ``tokenizer.json``."""
+
+import base64
+import functools
+import json
+from pathlib import Path
+
+import tiktoken
+
+from fakes.vllm.vocabulary import SPECIAL_TOKENS, SPLIT_PATTERN, VOCABULARY_FILE
+
+END_OF_TEXT = "<|endoftext|>"
+TURN_START = "<|im_start|>"
+TURN_END = "<|im_end|>"
+
+# What the ``ByteLevel`` pre-tokenizer of the tokenizers library does when it says ``use_regex``.
+_BYTE_LEVEL_PATTERN = (
+    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+)
+
+
+@functools.cache
+def load() -> tiktoken.Encoding:
+    """The shipped vocabulary, some three thousand tokens, the Qwen-style special ones last. Built at the first call, then kept."""
+    lines = VOCABULARY_FILE.read_bytes().splitlines()
+    ranks = {base64.b64decode(line): rank for rank, line in enumerate(lines)}
+    specials = {token: len(ranks) + number for number, token in enumerate(SPECIAL_TOKENS)}
+    return tiktoken.Encoding(
+        "trackgauge", pat_str=SPLIT_PATTERN, mergeable_ranks=ranks, special_tokens=specials
+    )
+
+
+def from_tokenizer_json(path: Path) -> tiktoken.Encoding:
+    """A byte-level BPE of the tokenizers library as an ``Encoding`` with the same ids.
+
+    Added tokens become special tokens. Raises ``ValueError`` for any other kind of model.
+    """
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if document["model"]["type"] != "BPE" or document["pre_tokenizer"]["type"] != "ByteLevel":
+        raise ValueError(f"{path.name}: expected a byte-level BPE model, seen {document['model']['type']}")
+    byte_of = _bytes_by_letter()
+    ranks = {bytes(byte_of[letter] for letter in token): rank for token, rank in document["model"]["vocab"].items()}
+    specials = {token["content"]: token["id"] for token in document["added_tokens"]}
+    return tiktoken.Encoding(path.stem, pat_str=_BYTE_LEVEL_PATTERN, mergeable_ranks=ranks, special_tokens=specials)
+
+
+def _bytes_by_letter() -> dict[str, int]:
+    """Byte-level BPE files write printable bytes as themselves and shift the others to U+0100 and up."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + shift): byte for shift, byte in enumerate(others)}
