@@ -1,0 +1,133 @@
+"""The fake vLLM as a process of its own, and its administration.
+
+Spoken to over HTTP only, as any engine of another make would be.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from conformance.systems import guard
+from conformance.systems.calls import Answer, CallFailed, call
+from conformance.systems.servers import ServerCommand, start_server
+
+JSON = Any
+Row = dict[str, JSON]
+RowState = Literal["received", "held", "generating", "finished", "cut", "aborted", "refused", "failed"]
+
+DEADLINE_SECONDS = 30.0
+
+
+class EngineRefused(Exception):
+    """Raised when the administration says no: a bad playbook, tenant or query. The message is the engine's one line."""
+
+
+class EngineLate(Exception):
+    """Raised when the awaited rows did not come in time."""
+
+
+class FakeEngine:
+    """A running fake vLLM. ``stop`` blocks for some milliseconds and is for fixtures."""
+
+    def __init__(self, url: str, started: guard.Started | None = None) -> None:
+        self.url = url
+        self._started = started
+
+    def address(self, tenant: str) -> str:
+        """The base URL of a tenant, as an OpenAI client wants it."""
+        return f"{self.url}/t/{tenant}/v1"
+
+    def is_alive(self) -> bool:
+        return self._started is None or self._started.is_alive()
+
+    def tail(self) -> str:
+        return "" if self._started is None else self._started.tail()
+
+    def stop(self) -> int:
+        return 0 if self._started is None else self._started.stop()
+
+    async def tenant(self, name: str, body: Mapping[str, JSON] | None = None) -> None:
+        """Creates or replaces a tenant."""
+        await self._ask("PUT", f"/_fake/tenants/{name}", dict(body or {}))
+
+    async def play(self, tenant: str, run: int, playbook: Mapping[str, JSON]) -> None:
+        """Says what the model does in that run."""
+        await self._ask("PUT", f"/_fake/tenants/{tenant}/runs/{run}", dict(playbook))
+
+    async def ledger(
+        self, *, tenant: str | None = None, run: int | None = None, request_id: str | None = None
+    ) -> list[Row]:
+        """In order of arrival."""
+        return _rows(await self._ask("GET", "/_fake/ledger" + _query(tenant=tenant, run=run, request_id=request_id)))
+
+    async def wait(
+        self,
+        state: RowState,
+        *,
+        tenant: str | None = None,
+        run: int | None = None,
+        count: int = 1,
+        seconds: float = 10.0,
+    ) -> list[Row]:
+        """The rows in that state, as soon as there are ``count`` of them. Raises :class:`EngineLate`."""
+        query = _query(tenant=tenant, run=run, state=state, count=count, timeout=seconds)
+        answer = await self._ask("GET", "/_fake/wait" + query, seconds=seconds + 5, accepted=(200, 408))
+        if answer.status == 408:
+            raise EngineLate(f"{count} rows {state} (tenant {tenant}, run {run}) were not there after {seconds:g} s")
+        return _rows(answer)
+
+    async def open_gate(self, tenant: str, name: str) -> None:
+        await self._ask("POST", f"/_fake/gates/{tenant}/{name}/open")
+
+    async def forget(self, *, tenant: str | None = None, run: int | None = None) -> None:
+        """Drops ledger rows; one of the two is required."""
+        await self._ask("DELETE", "/_fake/ledger" + _query(tenant=tenant, run=run))
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: JSON = None,
+        *,
+        seconds: float = 30.0,
+        accepted: Sequence[int] = (200, 201, 204),
+    ) -> Answer:
+        try:
+            answer = await call(method, self.url, path=path, json_body=body, seconds=seconds)
+        except CallFailed as error:
+            if self.is_alive():
+                raise
+            raise CallFailed(f"{error}; the engine has died: {self.tail()}") from None
+        if answer.status not in accepted:
+            raise EngineRefused(f"{method} {path}: {answer.status} {answer.text}")
+        return answer
+
+
+def start_engine(files: Path, *, port: int = 0, profile: str | None = None) -> FakeEngine:
+    """Blocks until it listens. Raises :class:`conformance.systems.servers.SystemNotStarted`."""
+    options = ["--port", str(port), *(["--profile", profile] if profile is not None else [])]
+    started = start_server(
+        ServerCommand(
+            name="the fake vLLM",
+            command=[sys.executable, "-m", "fakes.vllm", *options],
+            env=guard.environment(files),
+            cwd=files,
+            log=files / "engine.log",
+            deadline_seconds=DEADLINE_SECONDS,
+        )
+    )
+    assert started.url is not None
+    return FakeEngine(started.url, started)
+
+
+def _query(**fields: str | int | float | None) -> str:
+    from urllib.parse import urlencode
+
+    return "?" + urlencode({name: value for name, value in fields.items() if value is not None})
+
+
+def _rows(answer: Answer) -> list[Row]:
+    rows = answer.json()["rows"]
+    assert isinstance(rows, list)
+    return rows

@@ -1,0 +1,346 @@
+"""A capture proxy under test: started or attached to, given sessions, asked for its records, restarted and killed.
+
+Everything here goes over HTTP, files and signals, as the system's profile describes them.
+"""
+
+import asyncio
+import hashlib
+import json
+import signal
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from conformance.systems import guard, routing
+from conformance.systems.calls import Answer, Headers, call
+from conformance.systems.profiles import PARENT_CAPABILITY, SESSION_PREFIX, Profile, Retrieval
+from conformance.systems.routing import Route
+from conformance.systems.servers import (
+    LOOPBACK,
+    EndedEarly,
+    Server,
+    ServerCommand,
+    SystemNotStarted,
+    accepts,
+)
+
+JSON = Any
+Record = dict[str, JSON]
+
+
+class NotOurs(Exception):
+    """Raised when a scenario wants to end, restart or read what belongs to a proxy that the suite only attached to."""
+
+
+class RetrievalFailed(Exception):
+    """Raised when the proxy does not hand out what it is declared to hand out. The message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a call has to bring along to belong to a session.
+
+    ``headers`` and ``body`` (top-level keys) are added to the call; ``base_path`` takes the place of ``/v1``;
+    ``api_key`` is what the client is configured with, None if any will do.
+    """
+
+    headers: tuple[tuple[str, str], ...] = ()
+    body: Mapping[str, str] | None = None
+    base_path: str = "/v1"
+    api_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiskRecord:
+    """A file where a record is expected. ``record`` is None if it does not hold a JSON object."""
+
+    path: Path
+    record: Record | None
+
+
+class ProxyUnderTest:
+    """``url`` is ``http://HOST:PORT``; ``log_dir`` is where the proxy keeps its records, None if nobody can tell.
+
+    ``close`` blocks and is for fixtures; scenarios use the coroutines.
+    """
+
+    def __init__(
+        self, profile: Profile, url: str, log_dir: Path | None, routes: tuple[Route, ...], process: Server | None
+    ) -> None:
+        self.profile = profile
+        self._url = url
+        self.log_dir = log_dir
+        self.routes = routes
+        self._process = process
+
+    @property
+    def url(self) -> str:
+        return self._url if self._process is None else self._process.url
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return self.profile.capabilities
+
+    @property
+    def process(self) -> Server:
+        """Raises :class:`NotOurs`."""
+        if self._process is None:
+            raise NotOurs(f"{self.profile.name} at {self.url} runs outside of the suite")
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        return self.process.started.pid
+
+    # Life
+
+    def is_alive(self) -> bool:
+        return accepts(self.url) if self._process is None else self._process.started.is_alive()
+
+    def death(self) -> str | None:
+        """One line on how it died by itself, with the last thing it wrote; None while it lives."""
+        if self.is_alive():
+            return None
+        if self._process is None:
+            return f"{self.profile.name} at {self.url} no longer accepts connections"
+        code = self._process.started.exit_code()
+        last = self.tail(1).strip()
+        return f"{self.profile.name} has died with exit code {code}" + (f"; its last words: {last}" if last else "")
+
+    def tail(self, lines: int = 20) -> str:
+        return "" if self._process is None else self._process.started.tail(lines)
+
+    def close(self) -> int | None:
+        """Ends a proxy of ours; returns its exit code."""
+        return None if self._process is None else self._process.close()
+
+    async def stop(self) -> int:
+        """TERM, grace, KILL. Returns the exit code."""
+        return await asyncio.to_thread(self.process.stop)
+
+    async def kill(self) -> None:
+        """SIGKILL for it and its children."""
+        await asyncio.to_thread(self.process.kill)
+
+    async def restart(self) -> None:
+        """Ends it if need be and starts it at the same address. Raises :class:`SystemNotStarted`."""
+        await asyncio.to_thread(self.process.restart)
+
+    def send_signal(self, number: signal.Signals) -> None:
+        self.process.started.send_signal(number)
+
+    # Sessions
+
+    def carry(self, session: str, *, by: str | None = None, parent: str | None = None) -> Carried:
+        """``by`` is a session capability, the first declared one if None. Raises KeyError for an undeclared one."""
+        way = self.profile.carriers[by or self.default_carrier()]
+        headers: list[tuple[str, str]] = []
+        if parent is not None:
+            headers.append((self.profile.carriers[PARENT_CAPABILITY].value, parent))
+        if way.form == "header":
+            headers.insert(0, (way.value, session))
+        return Carried(
+            headers=tuple(headers),
+            body={way.value: session} if way.form == "body" else None,
+            base_path=way.value.replace("{session}", quote(session, safe="")) if way.form == "url" else "/v1",
+            api_key=way.value.replace("{session}", session) if way.form == "key" else None,
+        )
+
+    def default_carrier(self) -> str:
+        return next(name for name in self.profile.carriers if name.startswith(SESSION_PREFIX))
+
+    # Records over HTTP
+
+    async def get(self, path: str, headers: Headers = (), seconds: float = 30.0) -> Answer:
+        """``path`` is the target on the wire, already quoted."""
+        return await call("GET", self.url, path=path, headers=headers, seconds=seconds)
+
+    async def sessions_answer(self) -> Answer:
+        return await self.get(_declared(self._retrieval.sessions, "a list of sessions"))
+
+    async def completions_answer(self, session: str) -> Answer:
+        path = _declared(self._retrieval.completions, "a session's records")
+        return await self.get(path.replace("{session}", quote(session, safe="", errors="surrogatepass")))
+
+    async def sessions(self) -> list[dict[str, JSON]]:
+        """The listed rows. Raises :class:`RetrievalFailed`."""
+        return _rows(await self.sessions_answer(), self._retrieval.session_rows, "the session list")
+
+    async def records(self, session: str) -> list[Record]:
+        """The session's records in the contract's field names, in the order given. Raises :class:`RetrievalFailed`."""
+        rows = _rows(await self.completions_answer(session), self._retrieval.record_rows, f"session {session!r}")
+        return [in_contract_form(row, self._retrieval.fields) for row in rows]
+
+    # Records on disk
+
+    def record_files(self, session: str) -> list[Path]:
+        """The files where the layout puts the session's records, by name."""
+        return sorted(self._below_log_dir(_declared(self._retrieval.records_on_disk, "records on disk"), session))
+
+    def disk_records(self, session: str) -> list[DiskRecord]:
+        """What these files hold, by (``captured_at``, ``uuid``); those without a record come last."""
+        found = [DiskRecord(path, self._parsed(path)) for path in self.record_files(session)]
+        return sorted(found, key=_place)
+
+    def has_loss_mark(self, session: str) -> bool:
+        return bool(self._below_log_dir(_declared(self._retrieval.loss_mark, "a loss mark"), session))
+
+    @property
+    def _retrieval(self) -> Retrieval:
+        if self.profile.retrieval is None:
+            raise NotOurs(f"{self.profile.name} is not declared to hand out records")
+        return self.profile.retrieval
+
+    def _below_log_dir(self, pattern: str, session: str) -> list[Path]:
+        if self.log_dir is None:
+            raise NotOurs(f"the log directory of {self.profile.name} is not known")
+        digest = hashlib.sha256(session.encode("utf-8", errors="surrogatepass")).hexdigest()
+        return list(self.log_dir.glob(pattern.replace("{sha256}", digest)))
+
+    def _parsed(self, path: Path) -> Record | None:
+        try:
+            found = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            return None
+        return in_contract_form(found, self._retrieval.fields) if isinstance(found, dict) else None
+
+
+def start_proxy(
+    profile: Profile,
+    engine_url: str,
+    log_dir: Path,
+    *,
+    routes: Iterable[Route] = routing.SHARED_ROUTES,
+    env: Mapping[str, str] | None = None,
+    config_text: str | None = None,
+    files: Path | None = None,
+) -> ProxyUnderTest:
+    """Blocks until it is ready, or attaches to one that runs already.
+
+    ``config_text`` takes the place of the configuration made of ``routes``. ``files`` is an existing directory for
+    the configuration and the log; a fresh one beside ``log_dir`` if None. ``env`` is added to the profile's own.
+    Raises :class:`SystemNotStarted`.
+    """
+    fitting = routing.supported(routes, profile)
+    if profile.attach is not None:
+        if not accepts(profile.attach.url):
+            raise SystemNotStarted(profile.name, f"nothing accepts connections at {profile.attach.url}")
+        records = None if profile.attach.log_dir is None else Path(profile.attach.log_dir)
+        return ProxyUnderTest(profile, profile.attach.url, records, fitting, None)
+    text = routing.configuration_for(profile, fitting, engine_url) if config_text is None else config_text
+    plan = _plan(profile, engine_url, log_dir, text.encode(), env, files)
+    return ProxyUnderTest(profile, "", log_dir, fitting, Server(plan))
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedStart:
+    """How a start that should be refused went. ``exit_code`` is None if the proxy came up instead; it is ended then."""
+
+    exit_code: int | None
+    output: str
+
+
+def refused_start(
+    profile: Profile,
+    log_dir: Path,
+    config: str | bytes,
+    *,
+    arguments: Callable[[list[str]], list[str]] = list,
+    engine_url: str = routing.CLOSED_ADDRESS,
+    env: Mapping[str, str] | None = None,
+    files: Path | None = None,
+) -> RefusedStart:
+    """Blocks until the proxy has refused a configuration or a command line, or has come up in spite of it.
+
+    ``arguments`` makes the command line to try of the proper one. Raises :class:`SystemNotStarted` if neither
+    happens within the profile's deadline.
+    """
+    plan = _plan(profile, engine_url, log_dir, config.encode() if isinstance(config, str) else config, env, files)
+    plan = replace(plan, command=arguments(list(plan.command)))
+    server: Server | None = None
+    try:
+        server = Server(plan, role="refused")
+    except EndedEarly as ended:
+        return RefusedStart(ended.exit_code, ended.output)
+    output = server.started.output()
+    server.close()
+    return RefusedStart(None, output)
+
+
+def _plan(
+    profile: Profile,
+    engine_url: str,
+    log_dir: Path,
+    config: bytes,
+    env: Mapping[str, str] | None,
+    files: Path | None,
+) -> ServerCommand:
+    if profile.start is None:
+        raise NotOurs(f"{profile.name} is attached to, not started")
+    log_dir.parent.mkdir(parents=True, exist_ok=True)
+    place = files or Path(tempfile.mkdtemp(prefix=f"{log_dir.name}-proxy-", dir=log_dir.parent))
+    routing_file = place / "routing.yaml"
+    routing_file.write_bytes(config)
+    values = {"config": str(routing_file), "log_dir": str(log_dir), "host": LOOPBACK, "engine": engine_url}
+    start = profile.start
+    own = {name: profile.fill(value, values) for name, value in start.env.items()}
+    return ServerCommand(
+        name=profile.name,
+        command=[profile.fill(word, values) for word in start.command],
+        env=guard.environment(place, {**routing.environment(), **own, **(env or {})}),
+        cwd=place,
+        log=place / "proxy.log",
+        address=start.address,
+        ready=start.ready,
+        deadline_seconds=start.deadline_seconds,
+        grace_seconds=start.grace_seconds,
+        setup=tuple(replace(each, json=profile.fill(each.json, values)) for each in start.setup),
+    )
+
+
+def in_contract_form(raw: Record, fields: Mapping[str, str]) -> Record:
+    """``raw`` itself if its names are the contract's; else the mapped fields that it has."""
+    if not fields:
+        return raw
+    found = {name: _at(raw, path.split(".")) for name, path in fields.items()}
+    return {name: value for name, value in found.items() if value is not _ABSENT}
+
+
+_ABSENT = object()
+
+
+def _at(value: JSON, path: list[str]) -> JSON:
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return _ABSENT
+        value = value[name]
+    return value
+
+
+def _place(found: DiskRecord) -> tuple[bool, str, str]:
+    record = found.record or {}
+    return found.record is None, str(record.get("captured_at", "")), str(record.get("uuid", found.path.name))
+
+
+def _rows(answer: Answer, key: str, what: str) -> list[dict[str, JSON]]:
+    if answer.status != 200:
+        raise RetrievalFailed(f"{what}: expected 200, seen {answer.status} {answer.text[:200]}")
+    try:
+        found = answer.json()
+    except ValueError:
+        raise RetrievalFailed(f"{what}: expected JSON, seen {answer.text[:200]!r}") from None
+    rows = found if not key else found.get(key) if isinstance(found, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise RetrievalFailed(
+            f"{what}: expected a list of objects in {key or 'the answer'!r}, seen {answer.text[:200]!r}"
+        )
+    return rows
+
+
+def _declared(place: str | None, what: str) -> str:
+    if place is None:
+        raise NotOurs(f"the profile does not say where {what} would be")
+    return place

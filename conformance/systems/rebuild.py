@@ -1,0 +1,189 @@
+"""A rebuild under test: a long-lived command that reads one question a line and writes one answer a line."""
+
+import asyncio
+import itertools
+import json
+import os
+import selectors
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from conformance.systems import guard
+from conformance.systems.profiles import Profile
+from conformance.systems.servers import SystemNotStarted
+
+JSON = Any
+PROTOCOL_VERSION = 1
+READ_BYTES = 1 << 18
+SHOWN_CHARACTERS = 200
+
+
+class RebuildFailed(Exception):
+    """Raised when no answer came. The first line says what; the end of the command's log follows."""
+
+    def __init__(self, why: str, tail: str) -> None:
+        self.why = why
+        super().__init__("\n  | ".join([why, *tail.splitlines()]))
+
+
+class RebuildDied(RebuildFailed):
+    """Raised when the command ended instead of answering; the next question starts it anew."""
+
+
+class RebuildLate(RebuildFailed):
+    """Raised when there was no answer in time. The command is ended, and the next question starts it anew."""
+
+
+class RebuildUnderTest:
+    """One question at a time. ``junk`` holds the lines on its stdout that are no answer to the question asked."""
+
+    def __init__(self, profile: Profile, files: Path, env: Mapping[str, str] | None = None) -> None:
+        """``files`` is an existing directory for its log. Raises :class:`SystemNotStarted`."""
+        self.profile = profile
+        self.junk: list[str] = []
+        self._files = files
+        self._env = dict(env or {})
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._unread: list[bytes] = []
+        self._lines: deque[bytes] = deque()
+        self._started = self._start()
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return self.profile.capabilities
+
+    def is_alive(self) -> bool:
+        return self._started.is_alive()
+
+    def tail(self, lines: int = 20) -> str:
+        return self._started.tail(lines)
+
+    def close(self) -> int:
+        return self._started.stop()
+
+    def restart(self) -> None:
+        """Raises :class:`SystemNotStarted`."""
+        self._started.stop()
+        self._started = self._start()
+
+    async def ask(
+        self, source: Mapping[str, JSON], *, allow_partial: bool = True, seconds: float = 30.0
+    ) -> dict[str, JSON]:
+        """The answer to ``source`` (exactly one of envelope, sessions, log_dir, url). Raises :class:`RebuildFailed`."""
+        return await asyncio.to_thread(self.ask_now, source, allow_partial=allow_partial, seconds=seconds)
+
+    def ask_now(
+        self, source: Mapping[str, JSON], *, allow_partial: bool = True, seconds: float = 30.0
+    ) -> dict[str, JSON]:
+        """As :meth:`ask`, blocking."""
+        with self._lock:
+            if not self._started.is_alive():
+                self.restart()
+            number = f"q{next(self._numbers)}"
+            question = {
+                "v": PROTOCOL_VERSION,
+                "id": number,
+                "op": "rebuild",
+                "source": source,
+                "allow_partial": allow_partial,
+            }
+            line = json.dumps(question, separators=(",", ":")).encode() + b"\n"
+            return self._exchange(number, line, time.monotonic() + seconds, seconds)
+
+    def ask_raw(self, line: bytes, *, answer_id: str | None, seconds: float = 30.0) -> dict[str, JSON]:
+        """Sends a line as it is, and waits for the answer with that id (null for a question without one)."""
+        with self._lock:
+            if not self._started.is_alive():
+                self.restart()
+            return self._exchange(answer_id, line.rstrip(b"\n") + b"\n", time.monotonic() + seconds, seconds)
+
+    def _start(self) -> guard.Started:
+        start = self.profile.start
+        if start is None:
+            raise SystemNotStarted(self.profile.name, "its profile has no [start]")
+        try:
+            started = guard.start(
+                [self.profile.fill(word, {}) for word in start.command],
+                log=self._files / "rebuild.log",
+                env=guard.environment(self._files, {**start.env, **self._env}),
+                cwd=self._files,
+                role="command",
+                grace=start.grace_seconds,
+                piped=True,
+            )
+        except guard.CannotRun as error:
+            raise SystemNotStarted(self.profile.name, str(error)) from None
+        assert started.stdin is not None
+        os.set_blocking(started.stdin.fileno(), False)
+        self._unread.clear()
+        self._lines.clear()
+        return started
+
+    def _exchange(self, number: str | None, line: bytes, deadline: float, seconds: float) -> dict[str, JSON]:
+        """Writes and reads at once: a command may answer, or complain, before it has read all."""
+        assert self._started.stdin is not None
+        assert self._started.stdout is not None
+        to_command, from_command = self._started.stdin.fileno(), self._started.stdout.fileno()
+        with selectors.DefaultSelector() as selector:
+            selector.register(from_command, selectors.EVENT_READ)
+            selector.register(to_command, selectors.EVENT_WRITE)
+            left = memoryview(line)
+            while True:
+                answer = self._answer(number)
+                if answer is not None:
+                    return answer
+                ready = selector.select(max(0.0, deadline - time.monotonic()))
+                if not ready:
+                    raise self._late(seconds)
+                for key, _ in ready:
+                    if key.fd == to_command:
+                        left = left[self._written(left) :]
+                        if not left:
+                            selector.unregister(to_command)
+                    else:
+                        self._read(from_command)
+
+    def _written(self, left: memoryview) -> int:
+        try:
+            return os.write(self._started.stdin.fileno() if self._started.stdin else -1, left)
+        except BlockingIOError:
+            return 0
+        except BrokenPipeError:
+            raise self._dead() from None
+
+    def _read(self, from_command: int) -> None:
+        more = os.read(from_command, READ_BYTES)
+        if not more:
+            raise self._dead()
+        head, *rest = more.split(b"\n")
+        self._unread.append(head)
+        for piece in rest:
+            self._lines.append(b"".join(self._unread))
+            self._unread = [piece]
+
+    def _answer(self, number: str | None) -> dict[str, JSON] | None:
+        """The answer among the whole lines read so far; lines before it are junk."""
+        while self._lines:
+            line = self._lines.popleft()
+            try:
+                found = json.loads(line)
+            except ValueError:
+                found = None
+            if isinstance(found, dict) and found.get("id") == number:
+                return found
+            self.junk.append(line.decode(errors="replace"))
+        return None
+
+    def _dead(self) -> RebuildDied:
+        code = self._started.stop()
+        return RebuildDied(f"{self.profile.name} ended with exit code {code} instead of answering", self.tail())
+
+    def _late(self, seconds: float) -> RebuildLate:
+        seen = f"; it wrote {self.junk[-1][:SHOWN_CHARACTERS]!r} instead" if self.junk else ""
+        self._started.kill()
+        return RebuildLate(f"{self.profile.name} did not answer within {seconds:g} s{seen}", self.tail())

@@ -1,0 +1,143 @@
+"""The routes that the scenarios call, the proxy's configuration that makes them, and the engine tenants behind them."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conformance.systems.profiles import Profile
+from conformance.systems.tables import ProfileError
+
+JSON = Any
+
+ENGINE = "vllm"
+SERVED = "served-policy"
+"""The name under which the engine serves its one model; clients never see it."""
+
+SHORT_LENGTH = 2048
+LONG_LENGTH = 131072
+UPSTREAM_KEY = "engine-key-7c41"
+UPSTREAM_KEY_VARIABLE = "TRACKGAUGE_ENGINE_KEY"
+CLOSED_ADDRESS = "http://127.0.0.1:1"
+"""Port 1 is reserved for a service that no machine runs any more: a connection is refused at once."""
+
+DEFAULTS: Mapping[str, JSON] = {"format": "openai", "api_key": "none-needed", "timeout_secs": 30}
+"""What the shared configuration leaves to ``defaults``, so that one is in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One entry of ``routes``: the model name that clients ask for, and what it stands for.
+
+    ``timeout_secs`` and ``ping_secs`` are seconds; None leaves a key out.
+    """
+
+    name: str
+    tenant: str = "main"
+    target: str = SERVED
+    capture: bool = True
+    extra_body: Mapping[str, JSON] = field(default_factory=dict)
+    extra_headers: Mapping[str, str] = field(default_factory=dict)
+    pins: Mapping[str, JSON] = field(default_factory=dict)
+    timeout_secs: float | None = None
+    ping_secs: float | None = None
+    api_key: str | None = None
+    base_url: str | None = None
+
+    def entry(self, engine_url: str) -> dict[str, JSON]:
+        """In the contract's form, without what is not set."""
+        keys = {
+            "type": "model",
+            "target": self.target,
+            "base_url": self.base_url or f"{engine_url}/t/{self.tenant}/v1",
+            "api_key": self.api_key,
+            "token_capture_engine": ENGINE if self.capture else None,
+            "extra_body": dict(self.extra_body) or None,
+            "extra_headers": dict(self.extra_headers) or None,
+            "pins": dict(self.pins) or None,
+            "timeout_secs": self.timeout_secs,
+            "ping_secs": self.ping_secs,
+        }
+        return {key: value for key, value in keys.items() if value is not None}
+
+
+SHARED_ROUTES = (
+    Route("policy-model"),
+    Route("policy-twin"),
+    Route("uncaptured", capture=False),
+    Route("pinned", pins={"temperature": 1.0, "top_p": 1.0, "chat_template_kwargs": {"enable_thinking": True}}),
+    Route(
+        "filled",
+        extra_body={"seed": 7, "chat_template_kwargs": {"enable_thinking": True}},
+        extra_headers={"X-Cluster": "blue"},
+    ),
+    Route("asks-top", extra_body={"top_logprobs": 5}),
+    Route("short-context", tenant="short"),
+    Route("impatient", timeout_secs=0.5),
+    Route("pinging", ping_secs=0.2),
+    Route("dead", base_url=f"{CLOSED_ADDRESS}/v1"),
+    Route("old", tenant="old"),
+    Route("precise", tenant="precise"),
+    Route("keyed", tenant="keyed", api_key=f"${{{UPSTREAM_KEY_VARIABLE}}}"),
+)
+
+
+def tenants() -> dict[str, dict[str, JSON]]:
+    """The engine tenants that the shared routes need: name → body of their registration."""
+    common = {"models": [SERVED], "max_model_len": LONG_LENGTH, "tool_parser": "hermes", "reasoning_parser": "qwen3"}
+    return {
+        "main": {**common},
+        "short": {**common, "max_model_len": SHORT_LENGTH},
+        "old": {**common, "profile": "0.11.2"},
+        "precise": {**common, "logprob_bits": 64},
+        "keyed": {**common, "api_key": UPSTREAM_KEY},
+    }
+
+
+def environment() -> dict[str, str]:
+    """What the shared configuration takes from the proxy's environment."""
+    return {UPSTREAM_KEY_VARIABLE: UPSTREAM_KEY}
+
+
+def route(name: str, routes: Iterable[Route] = SHARED_ROUTES) -> Route:
+    """Raises KeyError."""
+    return {each.name: each for each in routes}[name]
+
+
+def supported(routes: Iterable[Route], profile: Profile) -> tuple[Route, ...]:
+    """Without those that need an optional key of the contract which the system does not know."""
+    known: Collection[str] = profile.routing.optional_keys if profile.routing is not None else ()
+    return tuple(
+        each
+        for each in routes
+        if (not each.pins or "pins" in profile.capabilities) and (each.ping_secs is None or "ping_secs" in known)
+    )
+
+
+def configuration(routes: Iterable[Route], engine_url: str, defaults: Mapping[str, JSON] = DEFAULTS) -> str:
+    """The contract's YAML."""
+    import yaml
+
+    entries = {each.name: each.entry(engine_url) for each in routes}
+    return yaml.safe_dump({"defaults": dict(defaults), "routes": entries}, sort_keys=False, allow_unicode=True)
+
+
+def configuration_for(profile: Profile, routes: Iterable[Route], engine_url: str) -> str:
+    """In the form the profile asks for. Raises :class:`ProfileError` for a template that does not render."""
+    fitting = supported(routes, profile)
+    if profile.routing is None or profile.routing.template is None:
+        return configuration(fitting, engine_url)
+    return _rendered(profile.routing.template, fitting, engine_url)
+
+
+def _rendered(template: Path, routes: tuple[Route, ...], engine_url: str) -> str:
+    import jinja2
+
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
+    try:
+        entries = {each.name: each.entry(engine_url) for each in routes}
+        return environment.from_string(template.read_text(encoding="utf-8")).render(
+            routes=routes, entries=entries, engine=engine_url, defaults=DEFAULTS
+        )
+    except jinja2.TemplateError as error:
+        raise ProfileError(template.name, "", f"does not render: {error}") from None
