@@ -1,9 +1,8 @@
 """Read a chat completion, buffered or streamed, the way a client sees it."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
-
-import orjson
 
 from fakes.harnesses.exchanges import Received
 from fakes.harnesses.sse import Event, events_in
@@ -36,11 +35,11 @@ def read_answer(response: Received | None) -> ChatAnswer:
     """What the response says, whatever its state. Never raises."""
     if response is None:
         return ChatAnswer(error="no response")
-    if (response.header("content-type") or "").startswith("text/event-stream"):
+    if response.is_stream:
         return answer_of_stream(events_in(response.body))
     try:
         body = response.json_body()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return ChatAnswer(error=f"body is not JSON: {error}")
     if not isinstance(body, dict):
         return ChatAnswer(error=f"body is not an object but {type(body).__name__}")
@@ -73,8 +72,8 @@ def answer_of_stream(events: list[Event]) -> ChatAnswer:
             ended = True
             continue
         try:
-            chunk = orjson.loads(event.data)
-        except ValueError:
+            chunk = json.loads(event.data)
+        except (ValueError, RecursionError):
             error = error or f"event is not JSON: {event.data[:80]!r}"
             continue
         if not isinstance(chunk, dict):
@@ -107,14 +106,17 @@ def _add_delta(message: Message, calls: dict[int, dict[str, Any]], delta: dict[s
     for key in ("content", "reasoning", "reasoning_content", "refusal"):
         if isinstance(piece := delta.get(key), str):
             message[key] = (message.get(key) or "") + piece
-    for piece in delta.get("tool_calls") or []:
-        call = calls.setdefault(
-            piece.get("index", 0), {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
-        )
+    pieces = delta.get("tool_calls")
+    for piece in pieces if isinstance(pieces, list) else []:
+        index = piece.get("index", 0) if isinstance(piece, dict) else None
+        function = piece.get("function") if index is not None else None
+        if not isinstance(index, int) or not isinstance(function, dict):
+            continue
+        call = calls.setdefault(index, {"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
         call["id"] = piece.get("id") or call["id"]
-        function = piece.get("function") or {}
-        call["function"]["name"] += function.get("name") or ""
-        call["function"]["arguments"] += function.get("arguments") or ""
+        for key in ("name", "arguments"):
+            if isinstance(part := function.get(key), str):
+                call["function"][key] += part
 
 
 def first_choice(body: dict[str, Any]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """What a fake client sent and got, byte for byte, and how it ended. The JSON form is versioned (``v``)."""
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 Ended = Literal["complete", "cut", "abandoned", "refused", "timeout"]
@@ -28,14 +28,14 @@ class Sent(BaseModel):
 
     def json_body(self) -> Any:
         """The body parsed as JSON. Raises ``ValueError`` when it is not JSON."""
-        return orjson.loads(self.body)
+        return json.loads(self.body)
 
     def header(self, name: str) -> str | None:
         return _first(self.headers, name)
 
 
 class Received(BaseModel):
-    """What came back, as far as it came: a cut body stands here up to the cut, content coding removed by no one."""
+    """What came back, as far as it came: a cut body stands here up to the cut, its content coding undone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,9 +48,13 @@ class Received(BaseModel):
     def body(self) -> bytes:
         return _body(self.body_text, self.body_bytes_b64)
 
+    @property
+    def is_stream(self) -> bool:
+        return (self.header("content-type") or "").startswith("text/event-stream")
+
     def json_body(self) -> Any:
         """The body parsed as JSON. Raises ``ValueError`` when it is not JSON."""
-        return orjson.loads(self.body)
+        return json.loads(self.body)
 
     def header(self, name: str) -> str | None:
         return _first(self.headers, name)
@@ -101,7 +105,7 @@ class Exchanges(BaseModel):
     exchanges: tuple[Exchange, ...]
 
     def to_json(self) -> bytes:
-        return self.model_dump_json(indent=1).encode()
+        return json.dumps(self.model_dump(), indent=1).encode()
 
 
 def schema() -> dict[str, Any]:

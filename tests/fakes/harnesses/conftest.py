@@ -74,7 +74,8 @@ class ScriptedServer:
             await reader.readexactly(1)
         chunked = reply.chunks is not None
         size = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(reply.body)}"
-        more = "".join(f"{name}: {value}\r\n" for name, value in reply.headers)
+        closing = "Connection: close\r\n" if reply.how == "close" else ""
+        more = closing + "".join(f"{name}: {value}\r\n" for name, value in reply.headers)
         head = f"HTTP/1.1 {reply.status} Said\r\nContent-Type: {reply.content_type}\r\n{size}\r\n{more}\r\n"
         writer.write(head.encode())
         if reply.how == "cut" and not chunked:
