@@ -34,8 +34,8 @@ def covered_by(item: pytest.Item) -> tuple[str, ...]:
     return tuple(found)
 
 
-def refuse_unknown(item: pytest.Item, catalogue: Catalogue, whole: Catalogue) -> None:
-    """``whole`` is the catalogue before it was cut to a frozen set."""
+def refuse_unknown(item: pytest.Item, whole: Catalogue) -> None:
+    """``whole`` is the catalogue before it was cut to a frozen set. Raises UnknownRequirement."""
     for identity in covered_by(item):
         if identity not in whole or not whole[identity].checkable:
             raise UnknownRequirement(item.nodeid, identity)

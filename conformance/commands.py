@@ -1,0 +1,106 @@
+"""What ``trackgauge`` offers to people: run, requirements, mutants, and the servers it can start."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from conformance.requirements.catalogue import load
+from conformance.requirements.form import CatalogueError
+from conformance.requirements.listing import listing
+
+SCENARIOS = Path(__file__).with_name("scenarios")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Judge token-capture proxies and rollout rebuilds from outside.\n\n"
+    "Start with: trackgauge run   (the built-in reference, in seconds, without GPU, network or Docker)",
+)
+
+PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+@app.command(context_settings=PASS_ON)
+def run(
+    context: typer.Context,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE|NAME", help="Profile of a system to judge; one per kind. Default: the reference."),
+    ] = None,
+    requirements: Annotated[str | None, typer.Option(metavar="SET", help="A frozen set, like 2026-12.")] = None,
+    covering: Annotated[str, typer.Option(metavar="IDS", help="Only these ids or families: STR-007,CAP.")] = "",
+    strict: Annotated[bool, typer.Option(help="SHOULD and MAY fail the run too.")] = False,
+    with_project: Annotated[bool, typer.Option(help="This project's own decisions count for others too.")] = False,
+    report: Annotated[Path, typer.Option(help="Where results.ndjson, summary.json and junit.xml go.")] = Path("report"),
+) -> None:
+    """Judge a system and write a report. Further arguments go to pytest (-k, -x, -n auto, …).
+
+    Exit status: 0 as expected; 1 a gating requirement failed, or the suite could not judge; 2 usage;
+    3 a listed known failure passes; 4 the system did not start; 5 nothing ran.
+    """
+    from conformance.gauge.launch import launch
+
+    arguments = [f"--system={name}" for name in system or []]
+    arguments += [f"--requirements={requirements}"] if requirements else []
+    arguments += [f"--covering={covering}"] if covering else []
+    arguments += ["--strict-levels"] if strict else []
+    arguments += ["--with-project"] if with_project else []
+    raise typer.Exit(launch([*arguments, f"--report={report}", *context.args]))
+
+
+@app.command()
+def requirements(
+    family: Annotated[str | None, typer.Option(help="Only one family, like STR.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All fields, as JSON.")] = False,
+) -> None:
+    """List what is required of a system: id, level, one sentence."""
+    try:
+        text = listing(load(), family=family, as_json=as_json)
+    except CatalogueError as error:
+        refuse(str(error))
+    typer.echo(text)
+
+
+@app.command()
+def mutants(
+    names: Annotated[list[str] | None, typer.Argument(help="Only these mutants, or families like STR.")] = None,
+    jobs: Annotated[int, typer.Option(help="How many at once.")] = 2,
+    list_only: Annotated[bool, typer.Option("--list", help="Name them and what each breaks; run nothing.")] = False,
+) -> None:
+    """Prove that the scenarios bite: run the reference with one fault each, and see it caught by the right requirement.
+
+    Exit status: 0 all killed; 1 one survived or died of another cause; 2 usage.
+    """
+    from conformance.mutants.hunt import hunt, table
+    from conformance.mutants.patch import MutantError
+
+    try:
+        if list_only:
+            typer.echo(table(names or []))
+            return
+        raise typer.Exit(hunt(names or [], jobs))
+    except MutantError as error:
+        refuse(str(error))
+
+
+@app.command(context_settings=PASS_ON, add_help_option=False)
+def proxy() -> None:
+    """Start the reference capture proxy (trackgauge proxy --help)."""
+
+
+@app.command("fake-vllm", context_settings=PASS_ON, add_help_option=False)
+def fake_vllm() -> None:
+    """Start a vLLM look-alike with deterministic tokens and a ledger (trackgauge fake-vllm --help)."""
+
+
+@app.command(context_settings=PASS_ON, add_help_option=False)
+def rebuild() -> None:
+    """Rebuild rollouts from captured sessions, JSON lines in and out (trackgauge rebuild --help)."""
+
+
+def refuse(line: str) -> None:
+    typer.echo(line, err=True)
+    sys.exit(2)

@@ -1,0 +1,125 @@
+"""One scenario under way: what it covers, what it checked, how it ended."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from conformance.contract.vocabulary import Verdict
+from conformance.gauge.check import Check, Inconclusive, Unmet
+from conformance.gauge.settle import Judge
+from conformance.gauge.verdicts import Checked, Ending, Ruling, rule
+from conformance.report import evidence
+from conformance.report.results import Result, SuiteError
+
+KEEPS_SERVING = "SEC-001"
+"""The requirement that a system violates which dies of a request, whatever the scenario was about."""
+
+
+class NotConforming(Exception):
+    """Raised at the end of a scenario that found violations or could not judge; its text is what pytest shows."""
+
+
+@dataclass
+class Case:
+    """``scene`` and ``dead`` are set by the fixtures that a scenario asks for."""
+
+    scenario: str
+    covered: tuple[str, ...]
+    skipped: dict[str, str]
+    judge: Judge
+    evidence_folder: Path
+    check: Check = field(init=False)
+    began: float = field(default_factory=time.monotonic)
+    dead: Callable[[], str | None] = lambda: None
+    broken_engine: Callable[[], str | None] = lambda: None
+    evidence_of: list["HasEvidence"] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    errors: list[SuiteError] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.check = Check(self.scenario, self.covered, self.skipped)
+
+    @property
+    def all_skipped(self) -> str | None:
+        """Why nothing of this scenario applies, or None when something does."""
+        if self.covered and all(identity in self.skipped for identity in self.covered):
+            return "; ".join(sorted(set(self.skipped.values())))
+        return None
+
+    def skip(self) -> None:
+        self._settle([Ruling(identity, Verdict.SKIP, reason=why) for identity, why in self.skipped.items()])
+
+    def break_down(self, reason: str) -> None:
+        """A fixture or the scenario's own code broke: nothing it covers was judged."""
+        self.errors.append(SuiteError(self.scenario, reason, self._seconds()))
+        live = [identity for identity in self.covered if identity not in self.skipped]
+        self._settle([Ruling(identity, Verdict.ERROR, reason=reason) for identity in live])
+
+    def end(self, raised: BaseException | None) -> str | None:
+        """Rule on everything covered. Returns the text of what keeps the scenario from passing, or None."""
+        ending = self._ending(raised)
+        rulings = rule(self.covered, self.skipped, self.check.noted, ending)
+        if ending.died is not None and self.dead() is not None:
+            rulings.append(self._death(ending.died))
+        bad = [one for one in rulings if one.verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE)]
+        self._settle(rulings, self._evidence() if bad else None)
+        return "\n".join(_line(one) for one in bad) if bad else None
+
+    def _ending(self, raised: BaseException | None) -> Ending:
+        engine = self.broken_engine()
+        if engine is not None:
+            return Ending(broken=engine)
+        died = self.dead()
+        if isinstance(raised, Unmet | Inconclusive):
+            return Ending(died=died, unmet=str(raised))
+        return Ending(died=died, broken=None if raised is None else _named(raised))
+
+    def _death(self, died: str) -> Ruling:
+        checked = Checked(KEEPS_SERVING, False, "a proxy that keeps serving", died, self.scenario)
+        return Ruling(KEEPS_SERVING, Verdict.FAIL, checked)
+
+    def _evidence(self) -> str | None:
+        if not self.evidence_of:
+            return None
+        parts: dict[str, object] = {}
+        for one in self.evidence_of:
+            parts.update(asyncio.run(one.evidence()))
+        return evidence.write(self.evidence_folder, self.scenario, parts)
+
+    def _settle(self, rulings: list[Ruling], evidence_file: str | None = None) -> None:
+        unique = {one.requirement: one for one in rulings}
+        self.results += self.judge.settle(self.scenario, unique.values(), self._seconds(), evidence_file)
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self.began
+
+
+class HasEvidence:
+    """What can show what happened."""
+
+    async def evidence(self) -> dict[str, object]:
+        raise NotImplementedError
+
+
+CASE = pytest.StashKey[Case]()
+
+
+def _named(raised: BaseException) -> str:
+    text = str(raised).strip().splitlines()
+    last = raised.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    place = f" at {Path(last.tb_frame.f_code.co_filename).name}:{last.tb_lineno}" if last is not None else ""
+    return f"{type(raised).__name__}: {text[0] if text else ''}{place}"
+
+
+def _line(one: Ruling) -> str:
+    if one.checked is not None and one.verdict is Verdict.FAIL:
+        seen = one.checked
+        where = f" · {seen.where}" if seen.where else ""
+        return f"{one.requirement} {one.verdict}: expected {seen.expected!r:.300}, seen {seen.seen!r:.300}{where}"
+    return f"{one.requirement} {one.verdict}: {one.reason}"

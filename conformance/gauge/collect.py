@@ -1,0 +1,78 @@
+"""Gathers the lines of all scenarios, from all workers, and writes the report once at the end."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from conformance.contract import CONTRACT_VERSION
+from conformance.gauge.options import Chosen
+from conformance.report import folder as report_folder
+from conformance.report.results import Footer, Header, Report, Result, SuiteError
+from conformance.report.summary import ExitStatus, exit_status
+
+
+@dataclass
+class Collected:
+    """One run as it comes in. ``not_started`` is the one line of a system that did not start."""
+
+    chosen: Chosen
+    results: list[Result] = field(default_factory=list)
+    errors: list[SuiteError] = field(default_factory=list)
+    scenarios: int = 0
+    servers: Counter[str] = field(default_factory=Counter)
+    not_started: str | None = None
+    began: float = field(default_factory=time.monotonic)
+    began_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    def add(self, results: list[Result], errors: list[SuiteError]) -> None:
+        self.scenarios += 1
+        self.results += results
+        self.errors += errors
+
+    @property
+    def status(self) -> ExitStatus:
+        if self.not_started is not None:
+            return ExitStatus.NO_SYSTEM
+        return exit_status(self.results, self.errors, self.chosen.strict, nothing_ran=not self.results)
+
+    def close(self) -> Report:
+        """The whole run as a report, lines in an order that does not depend on which worker was faster."""
+        results = sorted(self.results, key=lambda line: (line.requirement, line.scenario))
+        errors = sorted(self.errors, key=lambda line: (line.scenario, line.reason))
+        footer = Footer(
+            seconds=round(time.monotonic() - self.began, 2),
+            servers_started=self.servers["server"],
+            starts_refused=self.servers["refused"],
+            scenarios=self.scenarios,
+            exit_status=self.status,
+            verdicts={each.value: count for each, count in Counter(line.verdict for line in results).items()},
+        )
+        return Report(self._header(), tuple(results), tuple(errors), footer)
+
+    def write(self, folder: Path) -> Report:
+        report = self.close()
+        return report_folder.write(folder, report.header, report.results, report.errors, report.footer)
+
+    def _header(self) -> Header:
+        return Header(
+            suite_version=suite_version(),
+            contract_version=CONTRACT_VERSION,
+            requirement_set=self.chosen.catalogue.set_name or "current",
+            systems={
+                kind.value: f"{profile.name} {profile.version or ''}".strip()
+                for kind, profile in self.chosen.profiles.items()
+            },
+            fakes={"vllm": suite_version()},
+            started_at=self.began_at,
+            strict=self.chosen.strict,
+        )
+
+
+def suite_version() -> str:
+    try:
+        return version("trackgauge")
+    except PackageNotFoundError:
+        return "0+unknown"

@@ -1,0 +1,79 @@
+"""The options that the plugin adds to pytest, and what they say once they were judged."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from conformance.contract.vocabulary import SystemKind
+from conformance.requirements.catalogue import Catalogue, load
+from conformance.requirements.form import CatalogueError
+from conformance.systems.profiles import Profile, choose
+from conformance.systems.tables import ProfileError
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What this run judges and by what. ``catalogue`` may be cut to a frozen set; ``whole`` never is."""
+
+    profiles: dict[SystemKind, Profile]
+    catalogue: Catalogue
+    whole: Catalogue
+    covering: frozenset[str]
+    smoke: bool
+    strict: bool
+    with_project: bool
+    report: Path | None
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("trackgauge", "conformance of token-capture proxies and rollout rebuilds")
+    group.addoption(
+        "--system",
+        action="append",
+        default=[],
+        metavar="FILE|NAME",
+        help="the profile of a system to judge; once per kind (proxy, rebuild). Default: the built-in reference",
+    )
+    group.addoption("--requirements", default=None, metavar="SET", help="judge by a frozen set, like 2026-12")
+    group.addoption(
+        "--covering", default="", metavar="IDS", help="only scenarios that judge one of these: STR-007,CAP-002 or STR"
+    )
+    group.addoption("--smoke", action="store_true", help="with --covering: the smoke scenarios too")
+    group.addoption("--strict-levels", action="store_true", help="SHOULD and MAY fail the run too")
+    group.addoption(
+        "--with-project", action="store_true", help="this project's own decisions count for foreign systems too"
+    )
+    group.addoption("--report", default=None, metavar="DIR", help="write results.ndjson, summary.json, junit.xml there")
+
+
+def judge_options(config: pytest.Config) -> Chosen:
+    """Raises pytest.UsageError, one line, on anything that is wrong with the options or the files they name."""
+    try:
+        whole = load()
+        set_name = config.getoption("--requirements")
+        catalogue = whole if set_name is None else load(set_name)
+        profiles = choose(config.getoption("--system"))
+    except (CatalogueError, ProfileError) as error:
+        raise pytest.UsageError(str(error)) from None
+    report = config.getoption("--report")
+    return Chosen(
+        profiles=profiles,
+        catalogue=catalogue,
+        whole=whole,
+        covering=_covering(config.getoption("--covering"), whole),
+        smoke=config.getoption("--smoke"),
+        strict=config.getoption("--strict-levels"),
+        with_project=config.getoption("--with-project"),
+        report=None if report is None else Path(report).absolute(),
+    )
+
+
+def _covering(text: str, whole: Catalogue) -> frozenset[str]:
+    wanted: set[str] = set()
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        found = {word} if word in whole else {identity for identity in whole if whole[identity].family == word}
+        if not found:
+            raise pytest.UsageError(f"--covering {word}: no such requirement or family; see trackgauge requirements")
+        wanted |= found
+    return frozenset(wanted)

@@ -1,0 +1,30 @@
+"""Proxies that one scenario starts for itself: to kill, restart, configure otherwise, or see refused."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+from conformance.gauge.world import World
+from conformance.systems import routing
+from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.routing import Route
+
+
+class OwnProxies:
+    """Call it for a proxy. All that were started end with the scenario."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._started: list[ProxyUnderTest] = []
+
+    async def __call__(
+        self, routes: Iterable[Route] = routing.SHARED_ROUTES, *, log_dir: Path | None = None
+    ) -> ProxyUnderTest:
+        """A proxy with these routes; ``log_dir`` if its records are to lie where others lie already."""
+        proxy = await asyncio.to_thread(self._world.start_proxy, tuple(routes), log_dir)
+        self._started.append(proxy)
+        return proxy
+
+    def close(self) -> None:
+        for proxy in self._started:
+            proxy.close()

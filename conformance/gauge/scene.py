@@ -1,0 +1,189 @@
+"""A scene: what one scenario plays in. Its own run number and sessions, on the worker's shared engine and proxy."""
+
+import copy
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fakes.harnesses.openhands_sdk import OpenHandsSDK
+
+from conformance.systems.engine import FakeEngine
+from conformance.systems.proxy import ProxyUnderTest
+from fakes.harnesses.conversation import Conversation
+from fakes.harnesses.openhands_nv import OpenHandsNV
+from fakes.harnesses.plain import AnyHeaders, Call, PlainClient, Reply
+from fakes.vllm.tags import format_tag
+
+PLAYBOOKS = Path(__file__).parent.parent / "playbooks"
+JSON = Any
+Record = dict[str, JSON]
+Row = dict[str, JSON]
+Playbook = dict[str, JSON]
+
+MODEL = "policy-model"
+TENANT = "main"
+
+
+class Scene:
+    """Everything a scenario says goes through here, so that a failure can show all of it.
+
+    Sessions, runs and playbooks are this scenario's alone; shared listings hold those of others too.
+    """
+
+    def __init__(self, engine: FakeEngine, proxy: ProxyUnderTest, run: int) -> None:
+        self.engine = engine
+        self.proxy = proxy
+        self.run = run
+        self.client = PlainClient(proxy.url)
+        self.conversations: list[Conversation] = []
+        self.sessions: list[str] = []
+        self._tenants: list[str] = []
+
+    def at(self, proxy: ProxyUnderTest) -> "Scene":
+        """The same run played through another proxy."""
+        other = Scene(self.engine, proxy, self.run)
+        other.conversations, other.sessions, other._tenants = self.conversations, self.sessions, self._tenants
+        return other
+
+    # What the model does
+
+    async def script(self, playbook: str | Playbook, *, tenant: str = TENANT, **first_turn: JSON) -> None:
+        """Say what the model does in this run: a playbook by name or as it is.
+
+        ``first_turn`` changes keys of the first turn of the first scope, such as ``fault={"name": "nan_logprob"}``.
+        """
+        script = load_playbook(playbook) if isinstance(playbook, str) else copy.deepcopy(playbook)
+        if first_turn:
+            first_scope = next(iter(script["scopes"].values()))
+            first_scope["turns"][0].update(first_turn)
+        self._tenants.append(tenant)
+        await self.engine.play(tenant, self.run, script)
+
+    def tag(self, turn: int = 0, scope: int = 0) -> str:
+        return format_tag(self.run, scope, turn)
+
+    def task(self, text: str = "Find out why the build fails.", scope: int = 0) -> str:
+        """A task prompt that asks for turn 0 of a scope."""
+        return f"{self.tag(0, scope)} {text}"
+
+    # Who speaks
+
+    def session(self, label: str = "main") -> str:
+        """A session id of this scenario's own; the same label gives the same id."""
+        identity = f"run-{self.run:06d}-{label}"
+        if identity not in self.sessions:
+            self.sessions.append(identity)
+        return identity
+
+    async def ask(self, task: str | list[JSON] | None = None, **call: JSON) -> Reply:
+        """One chat completion through the proxy; see ``start`` for the keywords."""
+        return await self.start(task, **call)
+
+    def start(
+        self,
+        task: str | list[JSON] | None = None,
+        *,
+        session: str | None = "",
+        by: str | None = None,
+        parent: str | None = None,
+        model: str = MODEL,
+        stream: bool = False,
+        headers: AnyHeaders = (),
+        **body: JSON,
+    ) -> Call:
+        """A chat completion under way. ``session`` "" is this scene's own, None none; ``by`` is a session capability.
+
+        ``task`` is the user's text or a whole list of messages; further keywords go into the body as they are.
+        """
+        identity = self.session() if session == "" else session
+        pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
+        base_path = "/v1"
+        if identity is not None:
+            self._remember(identity)
+            carried = self.proxy.carry(identity, by=by, parent=parent)
+            pairs += list(carried.headers)
+            body = {**body, **(carried.body or {})}
+            base_path = carried.base_path
+            if carried.api_key is not None:
+                pairs.append(("Authorization", f"Bearer {carried.api_key}"))
+        if task is None:
+            task = self.task()
+        messages = [{"role": "user", "content": task}] if isinstance(task, str) else task
+        streaming: dict[str, JSON] = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
+        return self.client.send(
+            "POST",
+            f"{base_path}/chat/completions",
+            {"model": model, "messages": messages, **streaming, **body},
+            headers=pairs,
+        )
+
+    async def openhands_nv(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
+        """A whole run of the Gym fork's agent, with its session in the body."""
+        identity = self._own(session)
+        max_turns = agent.pop("max_turns", 20)
+        player = OpenHandsNV(self.proxy.url, session=identity, model=agent.pop("model", MODEL), **agent)
+        return self._keep(await player.run(task or self.task(), max_turns=max_turns))
+
+    async def openhands_sdk(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
+        """A whole run of the SDK's agent, with this scene's session in the header of the contract."""
+        identity = self._own(session)
+        max_turns = agent.pop("max_turns", 20)
+        carried = self.proxy.carry(identity)
+        headers = {**dict(carried.headers), **agent.pop("extra_headers", {})}
+        player = OpenHandsSDK(self.proxy.url, model=agent.pop("model", MODEL), extra_headers=headers, **agent)
+        return self._keep(await player.run(task or self.task(), max_turns=max_turns))
+
+    # What came of it
+
+    async def records(self, session: str = "") -> list[Record]:
+        """The captured calls of a session, by (captured_at, uuid); none if the proxy does not know it."""
+        identity = self._own(session)
+        if "retrieval-http" not in self.proxy.capabilities:
+            return [found.record for found in self.proxy.disk_records(identity) if found.record is not None]
+        answer = await self.proxy.completions_answer(identity)
+        return [] if answer.status == 404 else await self.proxy.records(identity)
+
+    async def ledger(self, *, tenant: str | None = None, everything: bool = False) -> list[Row]:
+        """The engine's account of this run: its generations, or ``everything`` it was asked."""
+        rows = await self.engine.ledger(tenant=tenant, run=self.run)
+        return rows if everything else [row for row in rows if row["endpoint"] in ("chat", "completions", "generate")]
+
+    async def evidence(self) -> dict[str, JSON]:
+        """All that was said, sampled and recorded, for the report. Never raises: what cannot be had is said so."""
+        return {
+            "run": self.run,
+            "hops": [json.loads(told.to_json()) for told in self._told()],
+            "records": {session: await _or_why(self.records(session)) for session in self.sessions},
+            "ledger": await _or_why(self.engine.ledger(run=self.run)),
+        }
+
+    def _told(self) -> list[Any]:
+        return [self.client.told(), *(conversation.told() for conversation in self.conversations)]
+
+    def _keep(self, conversation: Conversation) -> Conversation:
+        self.conversations.append(conversation)
+        return conversation
+
+    def _own(self, session: str) -> str:
+        return self._remember(session) if session else self.session()
+
+    def _remember(self, session: str) -> str:
+        if session not in self.sessions:
+            self.sessions.append(session)
+        return session
+
+
+async def _or_why(asked: Any) -> JSON:
+    try:
+        return await asked
+    except Exception as error:  # the evidence of a failure must not be lost to a second one
+        return f"not to be had: {error}"
+
+
+def load_playbook(name: str) -> Playbook:
+    """A playbook of the suite, by its name below ``playbooks/`` without ending."""
+    import yaml
+
+    found: Playbook = yaml.safe_load((PLAYBOOKS / f"{name}.yaml").read_text(encoding="utf-8"))
+    return found

@@ -1,0 +1,223 @@
+"""The hooks of a run: choose scenarios, let each end in verdicts, bring the workers' lines together, report."""
+
+import contextlib
+from collections import Counter
+from collections.abc import Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance.contract.vocabulary import SystemKind
+from conformance.gauge.case import CASE, Case, NotConforming
+from conformance.gauge.collect import Collected
+from conformance.gauge.covers import covered_by, refuse_unknown, skips
+from conformance.gauge.launch import COLLECTED
+from conformance.gauge.options import Chosen, judge_options
+from conformance.gauge.settle import Judge, pack, unpack
+from conformance.report import terminal
+from conformance.report.results import SuiteError
+from conformance.systems import guard
+from conformance.systems.servers import SystemNotStarted
+
+if TYPE_CHECKING:
+    from conformance.gauge.world import World
+
+CHOSEN = pytest.StashKey[Chosen]()
+LINES = "trackgauge"
+NOT_STARTED = "trackgauge_not_started"
+COUNTS = "trackgauge_counts"
+
+
+def chosen_of(config: pytest.Config) -> Chosen:
+    """What this run judges; read at first need, so that a foreign project's tests pay nothing."""
+    if CHOSEN not in config.stash:
+        config.stash[CHOSEN] = judge_options(config)
+    return config.stash[CHOSEN]
+
+
+def worker_number(config: pytest.Config) -> int:
+    """0 without xdist, else 0 for gw0, 1 for gw1, …"""
+    return int(_worker_input(config).get("workerid", "gw0").removeprefix("gw"))
+
+
+def watch(item: pytest.Item, world: "World") -> None:
+    """From now on a system that dies is the named cause of what it spoils."""
+    case = item.stash[CASE]
+    case.dead, case.broken_engine = world.dead, world.engine_dead
+
+
+class Session:
+    """One per pytest process: the controller's collects, a worker's hands over."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._counts: Counter[str] = Counter()
+        options = config.option
+        if config.getoption("--system") or config.getoption("--covering") or "e2e" in (options.markexpr or ""):
+            chosen_of(config)
+
+    # Choosing
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if not any(covered_by(item) for item in items):
+            return
+        chosen = chosen_of(config)
+        declared = {kind: profile.capabilities for kind, profile in chosen.profiles.items()}
+        left_out = [item for item in items if not _is_asked_for(item, chosen)]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if item not in set(left_out)]
+        for item in items:
+            covered = covered_by(item)
+            if covered:
+                refuse_unknown(item, chosen.whole)
+                item.stash[CASE] = self._case(item, covered, skips(covered, chosen.catalogue, declared), chosen)
+
+    def _case(self, item: pytest.Item, covered: tuple[str, ...], skipped: dict[str, str], chosen: Chosen) -> Case:
+        judge = Judge(
+            catalogue=chosen.catalogue,
+            whole=chosen.whole,
+            names={kind: profile.name for kind, profile in chosen.profiles.items()},
+            own={
+                kind: chosen.with_project or _is_reference(kind, profile.name)
+                for kind, profile in chosen.profiles.items()
+            },
+            strict=chosen.strict,
+        )
+        folder = chosen.report or Path(item.config.rootpath, ".pytest_cache", "trackgauge")
+        return Case(_scenario_name(item), covered, skipped, judge, folder)
+
+    # Running
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        case = item.stash.get(CASE, None)
+        if case is not None and case.all_skipped is not None:
+            case.skip()
+            pytest.skip(case.all_skipped)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
+        case = item.stash.get(CASE, None)
+        if case is None:
+            return (yield)
+        raised: BaseException | None = None
+        try:
+            yield
+        except (KeyboardInterrupt, SystemExit, pytest.exit.Exception):
+            raise
+        except BaseException as error:
+            raised = error
+        bad = case.end(raised)
+        if bad is None:
+            return None
+        raise NotConforming(bad) from raised
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        case = item.stash.get(CASE, None)
+        if case is None:
+            return report
+        error = call.excinfo.value if call.excinfo is not None else None
+        if isinstance(error, SystemNotStarted):
+            setattr(report, NOT_STARTED, str(error))
+            item.session.shouldstop = "a system did not start"
+        elif report.failed and report.when != "call":
+            case.break_down(f"{report.when}: {type(error).__name__}: {error}")
+        if isinstance(error, NotConforming) and error.__cause__ is None:
+            report.longrepr = str(error)
+        if report.when == "call" or not report.passed:
+            setattr(report, LINES, pack(case.results, case.errors))
+            case.results, case.errors = [], []
+        return report
+
+    # Bringing together
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if _worker_input(self._config):
+            return
+        not_started = getattr(report, NOT_STARTED, None)
+        lines = getattr(report, LINES, None)
+        if not_started is not None:
+            self._collected.not_started = not_started
+        elif lines is not None:
+            self._collected.add(*unpack(lines))
+        elif report.failed and report.when not in ("setup", "call", "teardown"):
+            self._collected.add([], [SuiteError(report.nodeid, "the worker that played it died")])
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed and CHOSEN in self._config.stash and not _worker_input(self._config):
+            self._collected.add([], [SuiteError(report.nodeid or "collection", _last_line(report.longreprtext))])
+
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        self._counts.update(getattr(node, "workeroutput", {}).get(COUNTS, {}))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        mine = {"server": guard.counts.server, "refused": guard.counts.refused}
+        output = getattr(self._config, "workeroutput", None)
+        if output is not None:
+            output[COUNTS] = mine
+            return
+        self._counts.update(mine)
+        if COLLECTED in self._config.stash:
+            self._collected.servers = self._counts
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        collected = self._config.stash.get(COLLECTED, None)
+        if collected is None:
+            return
+        chosen = collected.chosen
+        if collected.not_started is not None:
+            terminalreporter.write_line("")
+            terminalreporter.write_line(collected.not_started, red=True)
+        report = collected.write(chosen.report) if chosen.report is not None else collected.close()
+        where = str(chosen.report / "results.ndjson") if chosen.report is not None else "(no --report was asked for)"
+        with contextlib.suppress(BrokenPipeError):
+            terminal.show(report, chosen.whole, terminalreporter._tw._file, where, _again(chosen))
+
+    @property
+    def _collected(self) -> Collected:
+        if COLLECTED not in self._config.stash:
+            self._config.stash[COLLECTED] = Collected(chosen_of(self._config))
+        return self._config.stash[COLLECTED]
+
+
+def _again(chosen: Chosen) -> terminal.Again:
+    systems = "".join(f" --system {profile.file}" for profile in chosen.profiles.values())
+
+    def again(scenario: str) -> str:
+        name = scenario.rpartition("::")[2]
+        return f'trackgauge run{systems} -k "{name}"'
+
+    return again
+
+
+def _is_asked_for(item: pytest.Item, chosen: Chosen) -> bool:
+    if not chosen.covering or chosen.covering & set(covered_by(item)):
+        return True
+    return chosen.smoke and item.get_closest_marker("smoke") is not None
+
+
+def _is_reference(kind: SystemKind, name: str) -> bool:
+    return name in ("reference", "reference-rebuild")
+
+
+def _scenario_name(item: pytest.Item) -> str:
+    """``streams/test_chat.py::test_a_…[id]``, the same from whichever folder pytest was started."""
+    _, _, inside = item.nodeid.rpartition("scenarios/")
+    return inside or item.nodeid
+
+
+def _worker_input(config: pytest.Config) -> dict[str, str]:
+    found: dict[str, str] = getattr(config, "workerinput", {})
+    return found
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else "could not be collected"

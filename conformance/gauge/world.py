@@ -1,0 +1,111 @@
+"""What one worker's scenarios share: a fake vLLM, the proxy and the rebuild under test; started at first need."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+
+from conformance.contract.vocabulary import SystemKind
+from conformance.gauge.options import Chosen
+from conformance.systems import routing
+from conformance.systems.engine import FakeEngine, start_engine
+from conformance.systems.profiles import Profile
+from conformance.systems.proxy import ProxyUnderTest, start_proxy
+from conformance.systems.rebuild import RebuildUnderTest
+from conformance.systems.routing import Route
+
+RUNS_PER_WORKER = 100_000
+"""Run numbers have six digits; the first one is the worker's."""
+
+
+class NoSuchSystem(Exception):
+    """Raised when a scenario asks for a kind of system that this run was not given: it should have been skipped."""
+
+
+class World:
+    """Everything here blocks for as long as a process takes to start, and is for fixtures."""
+
+    def __init__(self, chosen: Chosen, files: Path, worker: int) -> None:
+        self._chosen = chosen
+        self._files = files
+        self._first_run = worker * RUNS_PER_WORKER
+        self._runs = 0
+        self._engine: FakeEngine | None = None
+        self._proxy: ProxyUnderTest | None = None
+        self._rebuild: RebuildUnderTest | None = None
+        self._own: list[ProxyUnderTest] = []
+        self._starts = 0
+
+    def next_run(self) -> int:
+        self._runs += 1
+        return self._first_run + self._runs
+
+    @property
+    def engine(self) -> FakeEngine:
+        if self._engine is None:
+            attach = self._attached_engine_port()
+            self._engine = start_engine(self._folder("engine"), port=attach)
+            asyncio.run(_register(self._engine))
+        return self._engine
+
+    @property
+    def proxy(self) -> ProxyUnderTest:
+        """The shared one. One that died is started anew, so that its death spoils a single scenario."""
+        if self._proxy is not None and not self._proxy.is_alive():
+            self._proxy.close()
+            self._proxy = None
+        if self._proxy is None:
+            self._proxy = self.start_proxy(routing.SHARED_ROUTES)
+        return self._proxy
+
+    @property
+    def rebuild(self) -> RebuildUnderTest:
+        if self._rebuild is None:
+            self._rebuild = RebuildUnderTest(self.profile(SystemKind.REBUILD), self._folder("rebuild"))
+        return self._rebuild
+
+    def profile(self, kind: SystemKind) -> Profile:
+        if kind not in self._chosen.profiles:
+            raise NoSuchSystem(f"this run judges no {kind}; the scenario needs a capability that says so")
+        return self._chosen.profiles[kind]
+
+    def start_proxy(self, routes: Iterable[Route], log_dir: Path | None = None) -> ProxyUnderTest:
+        """A further proxy; whoever asks for it closes it."""
+        profile = self.profile(SystemKind.PROXY)
+        files = self._folder("proxy")
+        return start_proxy(profile, self.engine.url, log_dir or files / "records", routes=tuple(routes), files=files)
+
+    def dead(self) -> str | None:
+        """How a shared system ended that no scenario ended, or None while all live."""
+        if self._proxy is not None:
+            return self._proxy.death()
+        return None
+
+    def engine_dead(self) -> str | None:
+        if self._engine is not None and not self._engine.is_alive():
+            return f"the fake vLLM died: {self._engine.tail()}"
+        return None
+
+    def close(self) -> None:
+        if self._rebuild is not None:
+            self._rebuild.close()
+        if self._proxy is not None:
+            self._proxy.close()
+        if self._engine is not None:
+            self._engine.stop()
+
+    def _folder(self, name: str) -> Path:
+        self._starts += 1
+        folder = self._files / f"{self._starts:02}-{name}"
+        folder.mkdir(parents=True)
+        return folder
+
+    def _attached_engine_port(self) -> int:
+        profile = self._chosen.profiles.get(SystemKind.PROXY)
+        if profile is None or profile.attach is None:
+            return 0
+        return int(profile.attach.engine.rpartition(":")[2])
+
+
+async def _register(engine: FakeEngine) -> None:
+    for name, body in routing.tenants().items():
+        await engine.tenant(name, body)

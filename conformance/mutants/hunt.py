@@ -1,0 +1,141 @@
+"""Runs every mutant against the scenarios of the requirement it breaks, and says which were caught, and by what."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance.contract.vocabulary import Verdict
+from conformance.mutants.patch import Mutant, MutantError, load
+from conformance.report import ndjson
+from conformance.report.results import Report, family_of
+
+PROFILES = Path(__file__).parent.parent / "systems" / "profiles"
+REFERENCES = {
+    "proxy": ("reference.toml", "conformance.reference.capture"),
+    "rebuild": ("reference-rebuild.toml", "conformance.reference.rebuild"),
+}
+PATIENCE_SECONDS = 180.0
+SMOKE = "test_smoke.py"
+"""The scenarios that every mutant plays too: a plain conversation has to work in spite of the fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """What became of one mutant. ``why_not`` is None where it was killed as it should be."""
+
+    mutant: Mutant
+    why_not: str | None
+
+    def line(self) -> str:
+        verdict = "killed" if self.why_not is None else f"NOT KILLED: {self.why_not}"
+        return f"{self.mutant.name:<44} {self.mutant.violates}  {verdict}"
+
+
+def hunt(names: Sequence[str], jobs: int) -> int:
+    """0 if all were killed, else 1. Prints a line a mutant as it is decided."""
+    chosen = pick(names)
+    survivors: list[Caught] = []
+    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        waiting = [pool.submit(try_one, mutant) for mutant in chosen]
+        for count, done in enumerate(as_completed(waiting), start=1):
+            caught = done.result()
+            say(f"[{count}/{len(chosen)}] {caught.line()}")
+            if caught.why_not is not None:
+                survivors.append(caught)
+    killed = len(chosen) - len(survivors)
+    say(f"\n{killed} of {len(chosen)} mutants killed")
+    say(f"mutants: {killed} passed, {len(survivors)} failed")
+    return 1 if survivors else 0
+
+
+def pick(names: Sequence[str]) -> list[Mutant]:
+    """Mutants by name or by the family of what they violate; all without names. Raises MutantError."""
+    mutants = load()
+    known = set(mutants) | {family_of(one.violates) for one in mutants.values()}
+    for name in names:
+        if name not in known:
+            raise MutantError(f"no mutant and no family {name!r}; trackgauge mutants --list names them")
+    chosen = [one for one in mutants.values() if not names or {one.name, family_of(one.violates)} & set(names)]
+    if not chosen:
+        raise MutantError("there are no mutants")
+    return chosen
+
+
+def table(names: Sequence[str]) -> str:
+    return "\n".join(f"{one.name:<44} {one.violates}  {one.about}" for one in pick(names))
+
+
+def try_one(mutant: Mutant) -> Caught:
+    """Run the scenarios that judge what the mutant violates, and the smoke scenario, against it."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        profile, ran = Path(folder, "mutant.toml"), Path(folder, "ran")
+        profile.write_text(profile_of(mutant, ran), encoding="utf-8")
+        command = [
+            sys.executable,
+            "-m",
+            "conformance.cli",
+            "run",
+            "--system",
+            str(profile),
+            "--covering",
+            mutant.violates,
+            "--smoke",
+            "--report",
+            folder,
+            "-q",
+            "-p",
+            "no:randomly",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+        ]
+        try:
+            finished = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return Caught(mutant, f"its run did not end within {PATIENCE_SECONDS:g} s")
+        report_file = Path(folder, "results.ndjson")
+        if not report_file.exists():
+            said = (finished.stdout + finished.stderr).strip().splitlines()[-1:]
+            return Caught(mutant, f"no report (status {finished.returncode}): {''.join(said)}")
+        return Caught(mutant, judge(mutant, ndjson.read(report_file), ran.exists()))
+
+
+def judge(mutant: Mutant, report: Report, ran: bool) -> str | None:
+    """None if exactly the named requirements failed, nothing broke, and a plain conversation still works."""
+    if not ran:
+        return "its changed line never ran"
+    if report.errors:
+        return f"the suite broke: {report.errors[0].reason}"
+    errors = [line for line in report.results if line.verdict is Verdict.ERROR]
+    if errors:
+        return f"{errors[0].requirement} ended in an error: {errors[0].reason}"
+    failed = [line for line in report.results if line.verdict is Verdict.FAIL]
+    if mutant.violates not in {line.requirement for line in failed}:
+        return f"{mutant.violates} did not fail"
+    smoked = [line for line in failed if line.scenario.startswith(SMOKE)]
+    if mutant.smoke and smoked:
+        return f"the smoke scenario failed too ({smoked[0].requirement}); say smoke = false if it has to"
+    named = {mutant.violates, *mutant.also}
+    surplus = {line.requirement for line in failed if line not in smoked and line.requirement not in named}
+    if surplus:
+        return f"{', '.join(sorted(surplus))} failed too; name it under also if it follows from the fault"
+    return None
+
+
+def profile_of(mutant: Mutant, ran: Path) -> str:
+    """The reference's own profile, with its command started through the mutant. Raises MutantError if that is gone."""
+    file, module = REFERENCES[mutant.kind]
+    text = (PROFILES / file).read_text(encoding="utf-8")
+    before = f'"{module}"'
+    if text.count(before) != 1:
+        raise MutantError(f"{file}: its command does not name {module} once")
+    return text.replace(before, f'"conformance.mutants", "{mutant.name}", "{ran}"')
+
+
+def say(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - this is what the command shows

@@ -1,0 +1,21 @@
+"""Every module here is part of the suite: marked e2e, its coroutines played on asyncio."""
+
+import inspect
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "conformance/scenarios/" in item.path.as_posix():
+            item.add_marker(pytest.mark.e2e)
+
+
+def pytest_pycollect_makeitem(obj: object, name: str) -> None:
+    if name.startswith("test_") and inspect.iscoroutinefunction(obj):
+        pytest.mark.anyio(obj)
