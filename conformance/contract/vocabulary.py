@@ -62,6 +62,7 @@ class ReasonCode(StrEnum):
     AMBIGUOUS_MAIN = "ambiguous_main"
     SEVERAL_CHAINS = "several_chains"
     SEVERAL_ROOTS = "several_roots"
+    NO_ROOT = "no_root"
     RECORDS_LOST = "records_lost"
     NO_VALID_RECORD = "no_valid_record"
     NO_RECORDS = "no_records"

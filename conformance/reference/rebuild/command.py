@@ -1,0 +1,86 @@
+"""The rebuild as a command: one request a line in, one answer a line out, until the input ends."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+from pydantic import ValidationError
+
+from conformance.contract.rebuilds import PROTOCOL_VERSION, RebuildAnswer, RebuildRequest
+from conformance.reference.rebuild.errors import Rule, TraceError
+from conformance.reference.rebuild.rollout import failed, rebuild
+
+TEACHING = """\
+Reads one JSON object a line:
+  {"v": 1, "id": "a", "op": "rebuild", "source": {...}, "allow_partial": true}
+source holds exactly one of
+  "envelope"  what GET /v1/sessions/{id}/completions answers
+  "sessions"  a list of envelopes: a session tree
+  "log_dir"   the --rl-log-dir of a capture proxy
+  "url"       the base address of a running capture proxy
+Writes one JSON object a line: id, outcome (clean, partial, failed), withheld, reason, reason_code, error, excluded,
+notes, trajectories. A line that is no request is answered with an error, and the next line is read.
+
+  echo '{"id": "a", "source": {"log_dir": "traces"}}' | trackgauge rebuild --jsonl
+"""
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="trackgauge rebuild",
+        description="Rebuild rollouts from captured records.",
+        epilog=TEACHING,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--jsonl", action="store_true", required=True, help="speak JSON lines on stdin and stdout")
+    parser.parse_args(argv)
+    try:
+        serve(sys.stdin.buffer, sys.stdout.buffer)
+    except (BrokenPipeError, KeyboardInterrupt):
+        return 1
+    return 0
+
+
+def serve(requests: Iterable[bytes], answers: BinaryIO) -> None:
+    for line in requests:
+        if line.strip():
+            answers.write(answer_line(line))
+            answers.flush()
+
+
+def answer_line(line: bytes) -> bytes:
+    """The answer to one line, with its line end; whatever the line holds, there is one."""
+    answer = answer_to(line)
+    return json.dumps(answer.model_dump(), separators=(",", ":")).encode() + b"\n"
+
+
+def answer_to(line: bytes) -> RebuildAnswer:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return failed("", TraceError(Rule.REQUEST, f"the line is no JSON: {error}"))
+    try:
+        request = request_of(value)
+    except TraceError as error:
+        return failed(_id_of(value), error)
+    return rebuild(request)
+
+
+def request_of(value: Any) -> RebuildRequest:
+    """Raises TraceError naming the first key of the request that is not as the protocol has it."""
+    try:
+        request = RebuildRequest.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = ".".join(map(str, first["loc"])) or "the request"
+        raise TraceError(Rule.REQUEST, f"{key}: {first['msg']}") from None
+    if request.v != PROTOCOL_VERSION:
+        raise TraceError(Rule.REQUEST, f"v must be {PROTOCOL_VERSION}, seen {request.v}")
+    return request
+
+
+def _id_of(value: Any) -> str:
+    found = value.get("id") if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""

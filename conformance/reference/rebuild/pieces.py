@@ -1,0 +1,112 @@
+"""The kept calls as runs of certified turns: where a chain breaks or branches, the next run starts."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from conformance.contract.rebuilds import Note
+from conformance.contract.vocabulary import NoteCode, ReasonCode
+from conformance.reference.rebuild.chain import Link, judge, roles_added
+from conformance.reference.rebuild.siblings import Family
+from conformance.reference.rebuild.side_calls import Segment
+from conformance.reference.rebuild.turns import Keys, Turn
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Why a rollout is not clean, and at which turn that shows."""
+
+    reason: ReasonCode
+    detail: str
+    turn: Turn | None = None
+
+
+@dataclass(eq=False)
+class Piece:
+    """Turns whose tokens and messages continue one another; one training sequence."""
+
+    turns: list[Turn]
+    assembled: list[int]
+
+
+@dataclass
+class Walk:
+    """All runs of one line, with what was found on the way."""
+
+    links: dict[str, Link]
+    family: Family
+    keys: Keys
+    invalid_answers: frozenset[int]
+    pieces: list[Piece] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+    def add(self, segment: Segment) -> None:
+        """Cuts one segment into pieces."""
+        weights = _weights(segment, self.family)
+        if len(segment.roots) > 1:
+            self.findings.append(Finding(ReasonCode.FORK, "several first calls are continued", segment.roots[-1]))
+        open_turns: list[Turn] = []
+        homes: dict[str, Piece] = {}
+        for root in segment.roots:
+            self._look_for_uncaptured(None, root)
+            homes[root.uuid] = self._start(root, list(root.exact))
+            open_turns.append(root)
+        while open_turns:
+            turn = open_turns.pop()
+            children = sorted(self.family.children.get(turn.uuid, []), key=lambda child: weights[child.uuid])
+            if len(children) > 1:
+                self.findings.append(Finding(ReasonCode.FORK, "several calls after this one are continued", turn))
+            for child in children:
+                heaviest = child is children[-1]
+                homes[child.uuid] = self._place(child, homes[turn.uuid], goes_on=heaviest)
+                open_turns.append(child)
+
+    def _place(self, turn: Turn, home: Piece, goes_on: bool) -> Piece:
+        link = self.links[turn.uuid]
+        upto = len(link.parent.exact)
+        assembled = home.assembled[:upto]
+        judgement = judge(link, turn, assembled, self.keys)
+        self._note(turn, *judgement.notes)
+        if judgement.reason is not None:
+            self.findings.append(Finding(judgement.reason, judgement.detail, turn))
+            return self._start(turn, list(turn.exact))
+        self._look_for_uncaptured(link.parent, turn)
+        if not goes_on:
+            return self._start(turn, [*assembled, *turn.exact[upto:]])
+        home.turns.append(turn)
+        home.assembled.extend(turn.exact[upto:])
+        return home
+
+    def _start(self, turn: Turn, assembled: list[int]) -> Piece:
+        piece = Piece([turn], assembled)
+        self.pieces.append(piece)
+        return piece
+
+    def _look_for_uncaptured(self, parent: Turn | None, turn: Turn) -> None:
+        added = roles_added(parent, turn)
+        if "assistant" not in added:
+            return
+        start = turn.request_length - len(added)
+        said = {turn.normal[start + i] for i, role in enumerate(added) if role == "assistant"}
+        self._note(turn, NoteCode.UNCAPTURED_TURN)
+        if said & self.invalid_answers:
+            self.findings.append(Finding(ReasonCode.INVALID_RECORD, "it continues a record that is not valid", turn))
+        else:
+            detail = "its history holds an assistant turn without a record"
+            self.findings.append(Finding(ReasonCode.UNCAPTURED_TURN, detail, turn))
+
+    def _note(self, turn: Turn, *codes: NoteCode) -> None:
+        self.notes.extend(Note(record_uuid=turn.uuid, code=code) for code in codes)
+
+
+def _weights(segment: Segment, family: Family) -> Counter[str]:
+    """How many turns stand at or below each turn."""
+    order, open_turns = [], list(segment.roots)
+    while open_turns:
+        turn = open_turns.pop()
+        order.append(turn)
+        open_turns.extend(family.children.get(turn.uuid, []))
+    weights: Counter[str] = Counter()
+    for turn in reversed(order):
+        weights[turn.uuid] = 1 + sum(weights[child.uuid] for child in family.children.get(turn.uuid, []))
+    return weights

@@ -1,0 +1,125 @@
+"""Which of several calls for the same turn is the turn: retries, nudges and forks, told by what continues them."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from conformance.reference.rebuild.chain import Link, roles_added
+from conformance.reference.rebuild.turns import Turn
+
+
+@dataclass(frozen=True)
+class Twins:
+    """``kept`` stand for all, ``orphans`` are their equals; ``unsure`` are kept though equals had other log probs."""
+
+    kept: list[Turn]
+    orphans: list[Turn]
+    doubled: set[str]
+    unsure: set[str]
+
+
+def without_twins(turns: Sequence[Turn]) -> Twins:
+    """One turn for each prompt and generation; the later stands for all that are equal to it."""
+    equal: dict[tuple[bytes, bytes], list[Turn]] = defaultdict(list)
+    for turn in turns:
+        equal[turn.prompt_bytes, turn.history_bytes].append(turn)
+    twins = Twins([], [], set(), set())
+    for group in equal.values():
+        chosen = group[-1] if len(group) == 1 else _standing(group, turns)
+        twins.kept.append(chosen)
+        twins.orphans.extend(turn for turn in group if turn is not chosen)
+        if len(group) > 1:
+            twins.doubled.add(chosen.uuid)
+        if any((turn.log_probs, turn.model) != (chosen.log_probs, chosen.model) for turn in group):
+            twins.unsure.add(chosen.uuid)
+    twins.kept.sort(key=lambda turn: turn.place)
+    return twins
+
+
+def _standing(group: Sequence[Turn], turns: Sequence[Turn]) -> Turn:
+    """The latest of the group whose answer, call ids included, stands in a later history; else the latest."""
+    at = group[0].request_length
+    later = [t for t in turns if t.request_length > at and t.prompt_bytes.startswith(group[0].history_bytes)]
+    for turn in reversed(group):
+        if any(other.normal[at] == turn.answer for other in later):
+            return turn
+    return group[-1]
+
+
+@dataclass
+class Family:
+    """The turns as a forest in which each turn stands once.
+
+    ``children`` holds only the turns kept; more than one child of a parent, or more than one root in a set of
+    ``roots``, is a fork. ``unresolved`` are turns kept although nothing tells them from their siblings.
+    """
+
+    roots: list[list[Turn]] = field(default_factory=list)
+    children: dict[str, list[Turn]] = field(default_factory=dict)
+    orphans: list[Turn] = field(default_factory=list)
+    unresolved: set[str] = field(default_factory=set)
+
+
+def family(turns: Sequence[Turn], links: dict[str, Link]) -> Family:
+    """The forest of ``turns``, which are in the contract's order."""
+    result = Family()
+    offspring: dict[str, list[Turn]] = defaultdict(list)
+    firsts: list[Turn] = []
+    for turn in turns:
+        link = links.get(turn.uuid)
+        (firsts if link is None else offspring[link.parent.uuid]).append(turn)
+    for parent in turns:
+        siblings = offspring.get(parent.uuid, [])
+        attempts, detached = split_rewritten(parent, siblings)
+        firsts.extend(detached)
+        if attempts:
+            result.children[parent.uuid] = settle(attempts, offspring, result)
+    firsts.sort(key=lambda turn: turn.place)
+    for attempts in same_start(firsts):
+        result.roots.append(settle(attempts, offspring, result))
+    return result
+
+
+def split_rewritten(parent: Turn, siblings: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
+    """Attempts at one turn, and those that hold another answer to it in their history: a rewritten conversation."""
+    if len(siblings) < 2:
+        return list(siblings), []
+    rewritten = [turn for turn in siblings if "assistant" in roles_added(parent, turn)]
+    if len(rewritten) == len(siblings):
+        return list(siblings), []
+    return [turn for turn in siblings if turn not in rewritten], rewritten
+
+
+def settle(siblings: Sequence[Turn], offspring: dict[str, list[Turn]], result: Family) -> list[Turn]:
+    """The siblings that stay: those that are continued, else the last."""
+    kept = [turn for turn in siblings if offspring.get(turn.uuid)]
+    if not kept:
+        kept = [siblings[-1]]
+        if len(siblings) > 1:
+            result.unresolved.add(siblings[-1].uuid)
+    result.orphans.extend(turn for turn in siblings if turn not in kept)
+    return kept
+
+
+def same_start(firsts: Iterable[Turn]) -> list[list[Turn]]:
+    """First turns in sets that start with the same prompt, a nudge after it allowed; sets by their first place."""
+    sets: list[list[Turn]] = []
+    for turn in firsts:
+        home = next((group for group in sets if _same_start(group[0], turn)), None)
+        if home is None:
+            sets.append([turn])
+        else:
+            home.append(turn)
+    return sets
+
+
+def _same_start(one: Turn, other: Turn) -> bool:
+    if one.prompt_bytes == other.prompt_bytes:
+        return True
+    if one.tools_key != other.tools_key:
+        return False
+    short, long = sorted((one, other), key=lambda turn: turn.request_length)
+    if long.request[: short.request_length] != short.request or short.request_length == len(short.system):
+        return False
+    nudge = [message["role"] for message in long.messages[short.request_length : -1]]
+    return "assistant" not in nudge

@@ -1,0 +1,114 @@
+"""Which conversation of an agent is the rollout, and which calls only stood beside it: by structure, never by text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from conformance.contract.vocabulary import ReasonCode
+from conformance.reference.rebuild.siblings import Family
+from conformance.reference.rebuild.turns import Turn
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What grew from one start without a rewrite: ``roots`` (several are a fork) and all turns below them, in order."""
+
+    roots: list[Turn]
+    turns: list[Turn]
+
+
+@dataclass(eq=False)
+class Line:
+    """Segments of one conversation, each starting after the one before had ended (compaction)."""
+
+    segments: list[Segment]
+
+    @property
+    def turns(self) -> list[Turn]:
+        return [turn for segment in self.segments for turn in segment.turns]
+
+    @property
+    def start(self) -> Turn:
+        return self.segments[0].turns[0]
+
+    @property
+    def longest(self) -> int:
+        return max(len(segment.turns) for segment in self.segments)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The lines to deliver, the main one first; ``reason`` is null where the main one stands alone."""
+
+    lines: list[Line]
+    side_calls: list[Turn]
+    reason: ReasonCode | None
+
+
+def segments(family: Family) -> list[Segment]:
+    found = []
+    for roots in family.roots:
+        turns, open_turns = [], list(roots)
+        while open_turns:
+            turn = open_turns.pop()
+            turns.append(turn)
+            open_turns.extend(family.children.get(turn.uuid, []))
+        found.append(Segment(roots, sorted(turns, key=lambda turn: turn.place)))
+    return sorted(found, key=lambda segment: segment.turns[0].place)
+
+
+def lines(parts: Sequence[Segment]) -> list[Line]:
+    """The segments as conversations. They come in order of their first turn."""
+    found: list[Line] = []
+    for segment in parts:
+        start = segment.turns[0]
+        ended = [line for line in found if line.segments[-1].turns[-1].place < start.place]
+        home = next((line for line in reversed(ended) if is_alike(line, start)), None)
+        if home is None:
+            found.append(Line([segment]))
+        else:
+            home.segments.append(segment)
+    return found
+
+
+def is_alike(line: Line, start: Turn) -> bool:
+    """Whether a conversation that starts with ``start`` may be the line's own, rewritten."""
+    if start.tools_key != line.start.tools_key:
+        return False
+    if start.system == line.start.system:
+        return True
+    return holds_a_turn(line, start)
+
+
+def holds_a_turn(line: Line, turn: Turn) -> bool:
+    said = {turn.normal[i] for i in range(turn.request_length) if turn.messages[i]["role"] == "assistant"}
+    return any(other.answer in said for other in line.turns)
+
+
+def choose(found: Sequence[Line]) -> Choice:
+    """The main line, the side calls, and why the rest cannot be told apart."""
+    main = main_line(found)
+    if main is None:
+        return Choice(list(found), [], ReasonCode.AMBIGUOUS_MAIN)
+    others = [line for line in found if line is not main]
+    beside = [line for line in others if is_side_call(line, main)]
+    rest = [line for line in others if line not in beside]
+    side_calls = [turn for line in beside for turn in line.turns]
+    return Choice([main, *rest], side_calls, ReasonCode.SEVERAL_CHAINS if rest else None)
+
+
+def main_line(found: Sequence[Line]) -> Line | None:
+    """The only line with tools, else the one with strictly most records, else null."""
+    with_tools = [line for line in found if line.start.tools]
+    if len(with_tools) == 1:
+        return with_tools[0]
+    by_length = sorted(found, key=lambda line: line.longest, reverse=True)
+    if len(by_length) > 1 and by_length[0].longest == by_length[1].longest:
+        return None
+    return by_length[0]
+
+
+def is_side_call(line: Line, main: Line) -> bool:
+    """A call that extends nothing and that nothing extends, with tools or system unlike the main line's."""
+    if line.longest > 1:
+        return False
+    return not any(is_alike(main, segment.turns[0]) for segment in line.segments)
