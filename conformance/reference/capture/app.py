@@ -1,0 +1,103 @@
+"""The proxy's routes, as an ASGI application.
+
+Dispatch is on the raw path: a session id may hold anything, ``%2F`` and ``%00`` included, and a decoded path could no
+longer tell where it begins and ends.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import unquote_to_bytes
+
+from conformance.reference.capture.client import Client, ClientLeft, Message, Receive, Send
+from conformance.reference.capture.config import Route
+from conformance.reference.capture.errors import Refusal
+from conformance.reference.capture.exchange import Exchanges
+from conformance.reference.capture.listing import Listing
+from conformance.reference.capture.sessions import decoded
+from conformance.reference.capture.upstream import Engine
+from conformance.reference.store import SCHEMA_VERSION, Store
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[Client], Awaitable[None]]
+
+SESSION_PREFIX = b"/v1/sessions/"
+SESSION_SUFFIX = b"/completions"
+
+
+class App:
+    """The application. To be made on a running event loop."""
+
+    def __init__(self, routes: Mapping[str, Route], store: Store | None) -> None:
+        self.engine = Engine()
+        self._store = store
+        self._threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="store")
+        self._exchanges = Exchanges(routes, self.engine, store, self._threads)
+        self._listing = Listing(routes, self.engine)
+        self._handlers: dict[bytes, tuple[str, Handler]] = {
+            b"/v1/chat/completions": ("POST", self._exchanges.chat),
+            b"/v1/models": ("GET", self._models),
+            b"/v1/sessions": ("GET", self._sessions),
+            b"/health": ("GET", self._health),
+        }
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        client = Client(scope, receive, send)
+        try:
+            await self._dispatch(client)
+        except Refusal as refusal:
+            await client.refuse(refusal)
+        except ClientLeft:
+            log.info("a client left before its request was complete")
+        except Exception:
+            log.exception("%s failed", client.raw_path[:80])
+            if not client.started:
+                message = "the proxy failed on this call"
+                await client.refuse(Refusal(500, "internal_error", message, kind="server_error"))
+
+    async def close(self) -> None:
+        """Let go of engine connections and threads."""
+        await self.engine.close()
+        self._threads.shutdown(wait=False)
+
+    async def _dispatch(self, client: Client) -> None:
+        path = client.raw_path
+        if path.startswith(SESSION_PREFIX) and path.endswith(SESSION_SUFFIX):
+            known: tuple[str, Handler] | None = ("GET", self._completions)
+        else:
+            known = self._handlers.get(path)
+        if known is None:
+            raise Refusal(404, "not_found", f"there is nothing at {path[:200].decode('latin-1')}")
+        method, handler = known
+        if client.method != method:
+            raise Refusal(405, "method_not_allowed", f"{path[:200].decode('latin-1')} takes {method} only")
+        await handler(client)
+
+    async def _health(self, client: Client) -> None:
+        await client.json(200, {"status": "ok"})
+
+    async def _models(self, client: Client) -> None:
+        await client.json(200, await self._listing.models())
+
+    async def _sessions(self, client: Client) -> None:
+        store = self._opened_store()
+        rows = await asyncio.get_running_loop().run_in_executor(self._threads, store.sessions)
+        await client.json(200, {"schema_version": SCHEMA_VERSION, "sessions": rows})
+
+    async def _completions(self, client: Client) -> None:
+        store = self._opened_store()
+        quoted = client.raw_path[len(SESSION_PREFIX) : -len(SESSION_SUFFIX)]
+        session_id = decoded(unquote_to_bytes(quoted))
+        text = await asyncio.get_running_loop().run_in_executor(self._threads, store.envelope, session_id)
+        if text is None:
+            raise Refusal(404, "session_not_found", "unknown session")
+        await client.whole(200, text)
+
+    def _opened_store(self) -> Store:
+        if self._store is None:
+            raise Refusal(404, "not_found", "nothing is captured here: the proxy runs without --enable-rl-logging")
+        return self._store

@@ -1,0 +1,183 @@
+"""One chat call from the client's request to its answer: forwarded as it is, or captured."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from conformance.reference.capture import jsontext
+from conformance.reference.capture.answers import client_view, read_answer
+from conformance.reference.capture.client import EVENTS_TYPE, JSON_TYPE, Client
+from conformance.reference.capture.config import Route
+from conformance.reference.capture.errors import Refusal, record_lost
+from conformance.reference.capture.jsontext import JSONObject
+from conformance.reference.capture.records import record_of
+from conformance.reference.capture.requests import Call, read_call
+from conformance.reference.capture.streams import PING, chat_stream, error_frame
+from conformance.reference.capture.upstream import Engine
+from conformance.reference.store import Store
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LARGE = 64 * 1024
+"""Bodies above this many bytes are read in a thread, so that the other calls are not kept waiting."""
+
+LOST = ""
+"""In place of a record's uuid: the record could not be written, and the session says so."""
+
+
+class Exchanges:
+    """Answers chat calls. Without a store nothing is captured."""
+
+    def __init__(self, routes: Mapping[str, Route], engine: Engine, store: Store | None, threads: ThreadPoolExecutor):
+        self._routes = routes
+        self._engine = engine
+        self._store = store
+        self._threads = threads
+
+    async def chat(self, client: Client) -> None:
+        """Answer one chat completion request."""
+        started_at = time.time_ns() // 1000
+        raw = await client.body()
+        try:
+            call = await self._sized(len(raw), lambda: read_call(raw, client.headers, self._routes))
+            if call.caller is None or self._store is None:
+                await self._forward(call, client)
+            else:
+                await self._capture(call, client, self._store, started_at)
+        except Refusal as refusal:
+            if client.started:
+                await client.part(error_frame(refusal.body))
+                await client.finish()
+            else:
+                await client.refuse(refusal)
+        finally:
+            client.release()
+
+    async def _forward(self, call: Call, client: Client) -> None:
+        """Pass the engine's answer on as it comes. One that breaks off is left unfinished, so that it shows."""
+        passing = asyncio.create_task(self._pass_on(call, client))
+        await asyncio.wait({passing, client.leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not passing.done():
+            passing.cancel()
+        await asyncio.wait({passing})
+        if not passing.cancelled():
+            passing.result()
+
+    async def _pass_on(self, call: Call, client: Client) -> None:
+        try:
+            async with self._engine.opened(call.route, call.payload) as response:
+                content_type = response.headers.get("content-type", "application/json")
+                await client.start(200, content_type.encode("latin-1", "replace"))
+                async for chunk in response.content.iter_any():
+                    await client.part(chunk)
+            await client.finish()
+        except Refusal as refusal:
+            if not client.started:
+                raise
+            log.warning("an answer broke off while it was passed on: %s", refusal)
+
+    async def _capture(self, call: Call, client: Client, store: Store, started_at: int) -> None:
+        """Ask the engine once, record, and only then answer."""
+        stream = _Stream(client, call)
+        asking = asyncio.create_task(self._engine.complete(call.route, call.payload))
+        await stream.attend(asking)
+        if not asking.done():
+            # The client has left and the engine is still at work: closing the connection makes it stop.
+            asking.cancel()
+            await asyncio.wait({asking})
+            return
+        body = asking.result()
+        recording = asyncio.create_task(self._run(lambda: _record(call, body, store, started_at)))
+        await stream.attend(recording)
+        view, record_uuid = await recording
+        if not await stream.answer(view) and record_uuid != LOST:
+            await self._run(lambda: _mark_undelivered(call, store, record_uuid))
+
+    async def _sized(self, size: int, work: Callable[[], T]) -> T:
+        """Small work here and now, large work in a thread."""
+        return work() if size <= LARGE else await self._run(work)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+class _Stream:
+    """The answer of a captured call on its way to the client, with a sign of life while there is none."""
+
+    def __init__(self, client: Client, call: Call) -> None:
+        self._client = client
+        self._asked = call.asked
+        self._silence = call.route.ping_secs if call.asked.stream else None
+        self._spoke_at = time.monotonic()
+
+    async def attend(self, work: "asyncio.Task[T]") -> None:
+        """Wait for the work; return early if the client leaves."""
+        while not work.done() and not self._client.gone:
+            timeout = None
+            if self._silence is not None:
+                timeout = max(0.0, self._spoke_at + self._silence * 0.9 - time.monotonic())
+            watched: set[asyncio.Task[T] | asyncio.Task[None]] = {work, self._client.leaving}
+            done, _ = await asyncio.wait(watched, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if not done:
+                await self._ping()
+
+    async def answer(self, view: JSONObject) -> bool:
+        """Send the answer in the form that was asked for; tells whether the client was there to the end."""
+        if self._client.gone:
+            return False
+        if self._asked.stream:
+            await self._begin()
+            for frame in chat_stream(view, usage_chunk=self._asked.usage_chunk):
+                await self._client.part(frame)
+        else:
+            data = jsontext.write(view)
+            await self._client.start(200, JSON_TYPE, [(b"content-length", str(len(data)).encode())])
+            await self._client.part(data)
+        if self._client.gone:
+            return False
+        await self._client.finish()
+        return True
+
+    async def _ping(self) -> None:
+        await self._begin()
+        await self._client.part(PING)
+        self._spoke_at = time.monotonic()
+
+    async def _begin(self) -> None:
+        if not self._client.started:
+            await self._client.start(200, EVENTS_TYPE, [(b"cache-control", b"no-cache")])
+
+
+def _record(call: Call, body: bytes, store: Store, started_at: int) -> tuple[JSONObject, str]:
+    """Read the engine's answer and put it on disk; the client's view of it, and the record's uuid or LOST."""
+    answer = read_answer(body)
+    record = record_of(call, answer, started_at)
+    try:
+        record_uuid = store.keep(record)
+    except (OSError, ValueError) as error:
+        _mark_lost(call, store, error)
+        record_uuid = LOST
+    return client_view(answer, call.asked), record_uuid
+
+
+def _mark_lost(call: Call, store: Store, error: Exception) -> None:
+    assert call.caller is not None
+    log.error("a record could not be written (%s); its session is marked as incomplete", error)
+    try:
+        store.mark_lost(call.caller.session_id, call.caller.parent_session_id)
+    except OSError as second:
+        log.error("nor could the mark (%s); the call fails", second)
+        raise record_lost() from None
+
+
+def _mark_undelivered(call: Call, store: Store, record_uuid: str) -> None:
+    assert call.caller is not None
+    try:
+        store.mark_undelivered(call.caller.session_id, record_uuid)
+    except OSError as error:
+        log.error("record %s could not be marked as undelivered (%s)", record_uuid, error)

@@ -1,0 +1,99 @@
+"""Calls to the engine.
+
+Connections are pooled without a cap, and a connection that has been idle for longer than ``IDLE_SECS`` is not used
+again, since engines close theirs after 5 s. A call is sent exactly once. When a pooled connection turns out to be
+closed the client gets a 502, because nobody can prove from outside that the engine had not begun to generate; to make
+that rare, the event loop is given one turn before each call, in which it notices the connections that were closed.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import aiohttp
+from yarl import URL
+
+from conformance.reference.capture.config import Route
+from conformance.reference.capture.errors import engine_too_slow, engine_unreachable, from_engine
+
+IDLE_SECS = 2.5
+CONNECT_SECS = 30.0
+LISTING_SECS = 2.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A complete answer of the engine, of any status."""
+
+    status: int
+    body: bytes
+    retry_after: str | None = None
+
+
+class Engine:
+    """The engines behind all routes. To be made and closed on a running event loop."""
+
+    def __init__(self) -> None:
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECS)
+        self._http = aiohttp.ClientSession(
+            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=True, trust_env=False
+        )
+
+    async def close(self) -> None:
+        """End all connections."""
+        await self._http.close()
+
+    async def complete(self, route: Route, payload: bytes) -> bytes:
+        """The body of the engine's 200 answer; raises Refusal for anything else."""
+        async with self.opened(route, payload) as response:
+            return await response.read()
+
+    @asynccontextmanager
+    async def opened(self, route: Route, payload: bytes) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The engine's 200 answer as it begins; raises Refusal for another status and for every transport fault."""
+        await asyncio.sleep(0)
+        timeout = aiohttp.ClientTimeout(total=route.timeout_secs, sock_connect=CONNECT_SECS)
+        url = URL(f"{route.base_url}/chat/completions", encoded=True)
+        try:
+            async with self._http.post(
+                url, data=payload, headers=_headers(route), timeout=timeout, allow_redirects=False
+            ) as response:
+                if response.status != 200:
+                    body = await response.read()
+                    raise from_engine(route, response.status, body, response.headers.get("retry-after"))
+                yield response
+        except TimeoutError:
+            raise engine_too_slow(route.timeout_secs or CONNECT_SECS) from None
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise engine_unreachable() from None
+
+    async def models(self, route: Route) -> Reply | None:
+        """The engine's list of models, or None if it gives none in time."""
+        return await self._small("GET", f"{route.base_url}/models", route, None)
+
+    async def tokenize_nothing(self, route: Route) -> Reply | None:
+        """The engine's tokenisation of an empty prompt, which tells the model's length, or None."""
+        parts = urlsplit(route.base_url)
+        root = f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix('/v1')}"
+        return await self._small("POST", f"{root}/tokenize", route, {"model": route.target, "prompt": ""})
+
+    async def _small(self, method: str, url: str, route: Route, json: dict[str, str] | None) -> Reply | None:
+        timeout = aiohttp.ClientTimeout(total=LISTING_SECS)
+        try:
+            address = URL(url, encoded=True)
+            async with self._http.request(
+                method, address, json=json, headers=_headers(route), timeout=timeout, allow_redirects=False
+            ) as response:
+                return Reply(response.status, await response.read())
+        except (TimeoutError, aiohttp.ClientError, OSError, ValueError):
+            return None
+
+
+def _headers(route: Route) -> dict[str, str]:
+    """The route's own headers. Nothing of the client's is ever among them."""
+    headers = {"content-type": "application/json", "accept-encoding": "identity", "user-agent": "trackgauge"}
+    if route.api_key:
+        headers["authorization"] = f"Bearer {route.api_key}"
+    return headers | {name.lower(): value for name, value in route.extra_headers.items()}
