@@ -50,20 +50,21 @@ async def call(
     json_body: JSON = None,
     seconds: float = 30.0,
 ) -> Answer:
-    """``path`` is the target on the wire, already quoted. Raises :class:`CallFailed`."""
+    """``path`` is the target on the wire, already quoted; headers are latin-1 text. Raises :class:`CallFailed`."""
     address = urlsplit(url)
     target = (address.path + path) or "/"
     body = b"" if json_body is None else json.dumps(json_body).encode()
     head = [("Host", address.netloc), *headers, ("Content-Length", str(len(body))), ("Connection", "close")]
     if json_body is not None:
         head.append(("Content-Type", "application/json"))
+    raw_head = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in head]
     where = f"{method} {target} at {address.netloc}"
     try:
         async with asyncio.timeout(seconds):
             reader, writer = await asyncio.open_connection(address.hostname, address.port)
             try:
                 connection = h11.Connection(h11.CLIENT)
-                writer.write(connection.send(h11.Request(method=method, target=target, headers=head)) or b"")
+                writer.write(connection.send(h11.Request(method=method, target=target, headers=raw_head)) or b"")
                 writer.write((connection.send(h11.Data(body)) or b"") + (connection.send(h11.EndOfMessage()) or b""))
                 return await _answer(connection, reader)
             finally:

@@ -1,0 +1,172 @@
+"""Profiles: what ships is whole, and every mistake is one line naming file, key and what is allowed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.contract.vocabulary import SystemKind
+from conformance.systems import profiles
+from conformance.systems.tables import ProfileError
+
+REBUILD = 'name = "mine"\nkind = "rebuild"\ncapabilities = ["rebuild-session"]\n[start]\ncommand = ["mine"]\n'
+PROXY = (
+    'name = "mine"\nkind = "proxy"\ncapabilities = ["session-header"]\n'
+    '[start]\ncommand = ["mine", "{port}"]\naddress = "given"\n'
+    '[routing]\nform = "contract"\n[session]\nsession-header = {header = "X-Mine"}\n'
+)
+
+
+def loaded(place: Path, text: str) -> profiles.Profile:
+    path = place / "profiles" / "mine.toml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return profiles.load(path)
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_every_profile_that_ships_loads_under_its_own_name(name: str) -> None:
+    assert profiles.find(name).name == name
+
+
+def test_without_a_choice_both_references_are_judged() -> None:
+    chosen = profiles.choose([])
+    assert {kind: profile.name for kind, profile in chosen.items()} == {
+        SystemKind.PROXY: "reference",
+        SystemKind.REBUILD: "reference-rebuild",
+    }
+
+
+def test_two_systems_of_one_kind_are_refused(tmp_path: Path) -> None:
+    loaded(tmp_path, REBUILD)
+    with pytest.raises(ProfileError, match="kind: a second rebuild beside reference-rebuild; give one system of each"):
+        profiles.choose(["reference-rebuild", str(tmp_path / "profiles" / "mine.toml")])
+
+
+def test_a_system_alone_is_judged_alone(tmp_path: Path) -> None:
+    loaded(tmp_path, REBUILD)
+    assert list(profiles.choose([str(tmp_path / "profiles" / "mine.toml")])) == [SystemKind.REBUILD]
+
+
+def test_an_unknown_name_is_answered_with_the_names_there_are() -> None:
+    with pytest.raises(ProfileError, match=r"^refrence: no such system; expected a path or one of .*reference-rebuild"):
+        profiles.find("refrence")
+
+
+def test_placeholders_are_filled_and_other_braces_stay(tmp_path: Path) -> None:
+    profile = loaded(tmp_path, REBUILD)
+    filled = profile.fill("{python} {config} {log_dir} {json: 1}", {"config": "c", "log_dir": "{d}"})
+    assert filled == f"{sys.executable} c {{d}} {{json: 1}}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('kind = "rebuild"', 'kind = "broker"', "kind: expected one of proxy, rebuild, rollout, server; seen 'broker'"),
+        ('kind = "rebuild"', 'kind = "rollout"', "kind: rollout is reserved for later; expected proxy or rebuild"),
+        ('name = "mine"\n', "", "name: is missing; expected a string"),
+        ('name = "mine"', "name = 7", "name: expected a string, seen 7"),
+        ('name = "mine"', 'name = "mine"\nverison = "1"', "verison: unknown key; allowed here: about, capabilities"),
+        ('"rebuild-session"', '"rebuild-sesion"', "capabilities: unknown 'rebuild-sesion'; allowed: chat, "),
+        (
+            '["rebuild-session"]',
+            '"rebuild-session"',
+            "capabilities: expected a list of strings, seen 'rebuild-session'",
+        ),
+        ('command = ["mine"]', 'comand = ["mine"]', "start.command: is missing"),
+        ('command = ["mine"]', "command = []", "start.command: is empty; expected the program and its arguments"),
+        ('command = ["mine"]', 'command = ["mine"]\nready = "tcp"', "start.ready: unknown key; allowed here: command"),
+        ('command = ["mine"]', 'command = ["a"]\nenv = {A = 1}', "start.env.A: expected a string, seen 1"),
+        ('command = ["mine"]', 'command = ["a"]\ndeadline_seconds = true', "start.deadline_seconds: expected a number"),
+        ('[start]\ncommand = ["mine"]\n', "", r"start: expected either a \[start\] or an \[attach\] table"),
+        ('command = ["mine"]', 'command = ["mine"', "is not TOML: "),
+    ],
+)
+def test_a_mistake_is_one_line_naming_file_key_and_what_is_allowed(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    assert old in REBUILD
+    with pytest.raises(ProfileError, match=rf"^profiles/mine\.toml: {message}") as raised:
+        loaded(tmp_path, REBUILD.replace(old, new))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('address = "given"', 'address = "guessed"', "start.address: expected one of announced, given; seen 'guessed'"),
+        ('"mine", "{port}"', '"mine"', r'start.command: address = "given" needs \{port\} in the command'),
+        ('address = "given"', 'ready = "http"', "start.ready: expected tcp or a path that begins with /, seen 'http'"),
+        ('address = "given"', 'setup = [{url = "/x"}]', r"start.setup\[0\].path: is missing; expected a string"),
+        ('form = "contract"', 'form = "template"', 'routing.template: needed with form = "template", and only there'),
+        (
+            'form = "contract"',
+            'form = "template"\ntemplate = "away.j2"',
+            "routing.template: no such file beside the profile: away.j2",
+        ),
+        ('[routing]\nform = "contract"\n', "", "routing: is missing; a proxy that the suite starts needs it"),
+        ("session-header = {", "session-body = {", "session.session-body: a session capability and its entry here go"),
+        ('{header = "X-Mine"}', '{haeder = "X"}', "session.session-header: expected exactly one of header, body, url"),
+        ('{header = "X-Mine"}', '{key = "marker"}', "session.session-header.key: expected a text with {session}"),
+        (
+            '["session-header"]',
+            '["session-header", "retrieval-http"]',
+            "retrieval: says nothing of what the capability",
+        ),
+    ],
+)
+def test_a_mistake_in_a_proxy_is_one_line_too(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert old in PROXY
+    with pytest.raises(ProfileError, match=rf"^profiles/mine\.toml: {message}") as raised:
+        loaded(tmp_path, PROXY.replace(old, new))
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("url", ["https://127.0.0.1:80", "http://127.0.0.1", "http://127.0.0.1:80/v1", "127.0.0.1:80"])
+def test_an_address_to_attach_to_is_scheme_host_and_port_alone(tmp_path: Path, url: str) -> None:
+    text = f'name = "mine"\nkind = "proxy"\ncapabilities = []\n[attach]\nurl = "{url}"\nengine = "http://127.0.0.1:1"\n'
+    with pytest.raises(ProfileError, match=r"attach\.url: expected http://HOST:PORT and no more"):
+        loaded(tmp_path, text)
+
+
+def test_a_profile_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ProfileError, match=r"/away\.toml: cannot be read: No such file or directory$"):
+        profiles.load(tmp_path / "away.toml")
+
+
+def test_a_profile_can_carry_a_system_of_another_make(tmp_path: Path) -> None:
+    """With its own interpreter, session in the URL, template, set-up calls, and its own record form."""
+    (tmp_path / "profiles").mkdir()
+    (tmp_path / "profiles" / "routes.j2").write_text("engine={{ engine }}\n")
+    profile = loaded(
+        tmp_path,
+        """
+        name = "rival"
+        kind = "proxy"
+        version = "0.1.0"
+        python = "/somewhere/bin/python"
+        install = "rival==0.1.0"
+        capabilities = ["chat", "session-url", "retrieval-http"]
+        [start]
+        command = ["{python}", "-m", "rival", "--worker", "{engine}/v1", "--port", "{port}"]
+        address = "given"
+        ready = "/health"
+        setup = [{path = "/api/models", json = '[{"name": "policy-model", "url": "{engine}"}]'}]
+        [routing]
+        form = "template"
+        template = "routes.j2"
+        [session]
+        session-url = {url = "/sessions/{session}/v1"}
+        [retrieval]
+        sessions = "/sessions"
+        completions = "/sessions/{session}/traces"
+        session_rows = ""
+        record_rows = "traces"
+        [retrieval.fields]
+        generation_token_ids = "completion.token_ids"
+        """,
+    )
+    assert profile.fill("{python}", {}) == "/somewhere/bin/python"
+    assert profile.start is not None
+    assert profile.start.setup[0].method == "POST"
+    assert profile.carriers["session-url"] == profiles.Carrier("url", "/sessions/{session}/v1")
