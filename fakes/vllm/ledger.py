@@ -161,10 +161,10 @@ class Ledger:
         return len(rows)
 
     async def wait(
-        self, state: State, count: int, timeout: float, *, tenant: str | None = None, run: int | None = None
+        self, state: State, count: int, seconds: float, *, tenant: str | None = None, run: int | None = None
     ) -> Listing | None:
-        """The rows in ``state`` as soon as there are ``count`` of them; None after ``timeout`` seconds."""
-        deadline = time.monotonic() + timeout
+        """The rows in ``state`` as soon as there are ``count`` of them; None after ``seconds``."""
+        deadline = time.monotonic() + seconds
         while True:
             listing = self.listing(tenant=tenant, run=run, state=state)
             if len(listing.rows) >= count:

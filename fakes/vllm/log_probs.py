@@ -23,9 +23,7 @@ def draw(place: str, ids: Sequence[int], bits: Bits = 32) -> list[float]:
     With 32 bits the values are float32 widened to double, as vLLM reports them.
     """
     stream = array("Q", hashlib.shake_128(place.encode("utf-8", "surrogatepass")).digest(8 * len(ids)))
-    words = [
-        ((word ^ (token * _KNUTH)) * _KNUTH) & _MASK for word, token in zip(stream, ids, strict=True)
-    ]
+    words = [((word ^ (token * _KNUTH)) * _KNUTH) & _MASK for word, token in zip(stream, ids, strict=True)]
     if bits == 64:
         lowest = 1023 + _LOWEST_EXPONENT
         return array(
@@ -43,10 +41,7 @@ def draw(place: str, ids: Sequence[int], bits: Bits = 32) -> list[float]:
         "f",
         array(
             "I",
-            [
-                0x80000000 | (lowest + (word >> 56) % _EXPONENTS) << 23 | (word >> 32) & 0x7FFFFF | 1
-                for word in words
-            ],
+            [0x80000000 | (lowest + (word >> 56) % _EXPONENTS) << 23 | (word >> 32) & 0x7FFFFF | 1 for word in words],
         ).tobytes(),
     ).tolist()
 

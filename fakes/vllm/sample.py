@@ -27,6 +27,7 @@ class SampleRequest:
 
     Either ``messages`` (with ``tools`` and ``template_kwargs``) or ``prompt_token_ids`` or ``prompt_text`` is given.
     ``prefix_token_ids`` is NeMo-RL's ``required_prefix_token_ids``. ``max_tokens`` None means up to the model's length.
+    ``alternatives`` is how many candidates of each position are wanted (``top_logprobs``).
     """
 
     tenant: str
@@ -45,6 +46,7 @@ class SampleRequest:
     stop_token_ids: tuple[int, ...] = ()
     include_stop_str_in_output: bool = False
     n: int = 1
+    alternatives: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ class Sample:
 
     ``log_probs`` are float32 values widened to double unless the tenant says 64 bits; a fault may break any of these
     promises on purpose. ``message`` is a parsed answer set by the playbook that no parser would give; else None and
-    the wire layer parses ``token_ids``. ``alternatives[i]`` are (id, log prob) pairs of position i, best first.
+    the wire layer parses ``token_ids``. ``alternatives[i]`` are (id, log prob) pairs of position i, best first, None
+    when none were asked for.
     """
 
     token_ids: list[int]
@@ -67,7 +70,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The engine's answer to a request: where it stands in the playbook, its prompt, and its generations (one per n)."""
+    """The engine's answer: where the request stands in the playbook, its prompt, and its generations (one per n)."""
 
     prompt_token_ids: list[int]
     samples: list[Sample]

@@ -92,9 +92,7 @@ class Segmenter:
         if header is None:
             return Block(tuple(self._body(text)), tags)
         start = self.encoding.encode_single_token(TURN_START)
-        return Block(
-            (start, *self.encoding.encode_ordinary(header[1]), *self._body(text[header.end() :])), tags
-        )
+        return Block((start, *self.encoding.encode_ordinary(header[1]), *self._body(text[header.end() :])), tags)
 
     def _body(self, text: str) -> tuple[int, ...]:
         return tuple(self.encoding.encode(text, allowed_special="all"))

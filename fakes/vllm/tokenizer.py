@@ -14,20 +14,16 @@ TURN_START = "<|im_start|>"
 TURN_END = "<|im_end|>"
 
 # What the ``ByteLevel`` pre-tokenizer of the tokenizers library does when it says ``use_regex``.
-_BYTE_LEVEL_PATTERN = (
-    r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-)
+_BYTE_LEVEL_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
 @functools.cache
 def load() -> tiktoken.Encoding:
-    """The shipped vocabulary, some three thousand tokens, the Qwen-style special ones last. Built at the first call, then kept."""
+    """The shipped vocabulary, the Qwen-style special tokens last; built at the first call, then kept."""
     lines = VOCABULARY_FILE.read_bytes().splitlines()
     ranks = {base64.b64decode(line): rank for rank, line in enumerate(lines)}
     specials = {token: len(ranks) + number for number, token in enumerate(SPECIAL_TOKENS)}
-    return tiktoken.Encoding(
-        "trackgauge", pat_str=SPLIT_PATTERN, mergeable_ranks=ranks, special_tokens=specials
-    )
+    return tiktoken.Encoding("trackgauge", pat_str=SPLIT_PATTERN, mergeable_ranks=ranks, special_tokens=specials)
 
 
 def from_tokenizer_json(path: Path) -> tiktoken.Encoding:

@@ -6,9 +6,10 @@ the smaller bytes, until the vocabulary is full. The same corpus gives the same 
 
 import base64
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 
-import regex
+import regex  # type: ignore[import-untyped]
 
 # Qwen's own split, so that digits stand alone and a newline joins the punctuation before it, as in the real model.
 SPLIT_PATTERN = (
@@ -45,7 +46,7 @@ def train(text: str, size: int) -> list[bytes]:
     counts: Counter[Pair] = Counter()
     where: defaultdict[Pair, set[int]] = defaultdict(set)
     for number, word in enumerate(parts):
-        for pair in zip(word, word[1:], strict=False):
+        for pair in pairwise(word):
             counts[pair] += weights[number]
             where[pair].add(number)
     known = set(tokens)
@@ -70,7 +71,7 @@ def _merge_in_word(
     where: defaultdict[Pair, set[int]],
 ) -> None:
     word = parts[number]
-    for old in zip(word, word[1:], strict=False):
+    for old in pairwise(word):
         counts[old] -= weight
         if counts[old] <= 0:
             del counts[old]
@@ -84,7 +85,7 @@ def _merge_in_word(
             merged.append(word[position])
             position += 1
     parts[number] = merged
-    for new in zip(merged, merged[1:], strict=False):
+    for new in pairwise(merged):
         counts[new] += weight
         where[new].add(number)
 

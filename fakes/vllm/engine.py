@@ -1,0 +1,307 @@
+"""The engine: finds the turn a prompt asks for, and samples what the playbook says."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import tiktoken
+
+from fakes.vllm import log_probs
+from fakes.vllm.playbook import Answer, Content, Playbook
+from fakes.vllm.prompts import Prompt, build_prompt, prompt_text, view
+from fakes.vllm.sample import Drawn, Fault, PromptTooLong, Sample, SampleRequest
+from fakes.vllm.splits import Splitter
+from fakes.vllm.stops import Stopper
+from fakes.vllm.tags import Tag, asked_for, format_tag
+from fakes.vllm.template import EMPTY_THINK, Segmenter, dump_arguments, generated_body
+from fakes.vllm.tenants import Tenant, Tenants
+from fakes.vllm.tokenizer import END_OF_TEXT, TURN_END
+
+NEUTRAL_TEXT = "All right."
+OFF_SCRIPT_TEXT = "off script"
+
+_NEUTRAL = Answer(text=NEUTRAL_TEXT)
+_OFF_SCRIPT = Answer(text=OFF_SCRIPT_TEXT)
+
+
+class UnknownTenant(KeyError):
+    """Raised for a request of a tenant that was never put; the wire layer answers 404."""
+
+
+class PlaybookEngine:
+    """Implements ``fakes.vllm.sample.Engine`` over playbooks, for all tenants of one fake.
+
+    A sample depends on playbook, tenant, run, scope, turn and attempt, and on what the request cuts or forces; on
+    nothing else. The count of attempts, kept by the tenant, is the only state.
+    """
+
+    def __init__(self, encoding: tiktoken.Encoding, tenants: Tenants) -> None:
+        self.encoding = encoding
+        self._tenants = tenants
+        self._segmenter = Segmenter(encoding)
+        self._splitter = Splitter(encoding)
+        self._stopper = Stopper(encoding)
+
+    def render(self, request: SampleRequest) -> list[int]:
+        """Prompt ids of the request, without drawing."""
+        return self._prompt(request).ids
+
+    def prompt_text(self, request: SampleRequest) -> str:
+        """The prompt as text: rendered, given, or decoded."""
+        if request.prompt_token_ids is not None:
+            return self.encoding.decode(request.prompt_token_ids)
+        if request.prompt_text is not None:
+            return request.prompt_text
+        return prompt_text(request, self._tenant(request).switches)
+
+    def draw(self, request: SampleRequest) -> Drawn:
+        """Render, find the turn, count the attempt, sample.
+
+        Raises ``PromptTooLong`` before the attempt is counted, and ``UnknownTenant``.
+        """
+        tenant = self._tenant(request)
+        prompt = self._prompt(request)
+        room = tenant.config.max_model_len - len(prompt.ids)
+        if room < 1:
+            raise PromptTooLong(len(prompt.ids), tenant.config.max_model_len)
+        if request.max_tokens is not None:
+            room = min(room, request.max_tokens)
+        tag = asked_for(prompt.tags)
+        playbook = tenant.playbooks.get(tag.run) if tag is not None else None
+        if tag is None:
+            return self._drawn(_Draw(request, tenant, prompt, room, None, None, _NEUTRAL, None, 0))
+        rule, answer = self._answer(request, prompt, playbook, tag)
+        attempt = tenant.count_attempt(tag.run, tag.scope, tag.turn if rule is None else rule)
+        return self._drawn(_Draw(request, tenant, prompt, room, tag, playbook, answer, rule, attempt))
+
+    def _tenant(self, request: SampleRequest) -> Tenant:
+        tenant = self._tenants.get(request.tenant)
+        if tenant is None:
+            raise UnknownTenant(request.tenant)
+        return tenant
+
+    def _prompt(self, request: SampleRequest) -> Prompt:
+        return build_prompt(request, self._segmenter, self._tenant(request).switches)
+
+    def _answer(
+        self, request: SampleRequest, prompt: Prompt, playbook: Playbook | None, tag: Tag
+    ) -> tuple[str | None, Answer]:
+        if playbook is None:
+            return None, _OFF_SCRIPT
+        if playbook.side_calls:
+            seen = view(request, prompt)
+            for side_call in playbook.side_calls:
+                if seen.fits(side_call.when):
+                    return side_call.name, side_call
+        turns = playbook.turns_of(tag.scope)
+        if turns is None or tag.turn >= len(turns):
+            return None, _OFF_SCRIPT
+        return None, turns[tag.turn]
+
+    def _drawn(self, draw: "_Draw") -> Drawn:
+        samples = []
+        faithful = not draw.prompt.no_thinking and draw.prompt.rendered_ids in (None, draw.prompt.ids)
+        for choice in range(draw.request.n):
+            sample, kept = self._sample(draw, choice)
+            samples.append(sample)
+            faithful = faithful and kept
+        tag, fault = draw.tag, draw.answer.fault
+        strikes = fault is not None and (fault.on_attempts == "all" or draw.attempt in fault.on_attempts)
+        return Drawn(
+            prompt_token_ids=draw.prompt.ids,
+            samples=samples,
+            run=tag.run if tag else None,
+            scope=tag.scope if tag else None,
+            turn=tag.turn if tag and draw.rule is None else None,
+            rule=draw.rule,
+            attempt=draw.attempt,
+            off_script=draw.answer is _OFF_SCRIPT,
+            faithful=faithful,
+            rendered_ids=draw.prompt.rendered_ids,
+            fault=Fault(fault.name, fault.at_token, fault.status, dict(fault.headers), fault.raw, dict(fault.options))
+            if fault is not None and strikes
+            else None,
+            gate=draw.fill_gate(),
+        )
+
+    def _sample(self, draw: "_Draw", choice: int) -> tuple[Sample, bool]:
+        """One generation, and whether it keeps the promise of faithful sampling."""
+        content, effective = draw.content()
+        place = draw.place(effective, choice)
+        faithful = draw.sampling(content) == "faithful"
+        if content.ids is not None:
+            ids, canonical = self._explicit(content, draw), False
+        else:
+            text, forced = self._text(content, draw)
+            canonical_ids = self._segmenter.body(text)
+            variant = effective + choice
+            # A fresh attempt, and each further choice, is the same text in another split.
+            is_fresh = choice > 0 or (draw.answer.attempts == "fresh" and effective > 0)
+            canonical = faithful and not is_fresh
+            if canonical:
+                ids = list(canonical_ids)
+            else:
+                ids = self._splitter.drifted(canonical_ids, place, variant - 1 if faithful else variant)
+            canonical = canonical and not forced
+            if content.finish != "length":
+                ids.append(self.encoding.encode_single_token(_END[content.finish or "stop"]))
+        stopped = self._stopper.stop(
+            ids, room=draw.room, stop=draw.request.stop, stop_token_ids=draw.request.stop_token_ids
+        )
+        bits = draw.tenant.config.logprob_bits
+        if content.log_probs is not None:
+            probs = list(content.log_probs[: len(stopped.ids)])
+        else:
+            probs = log_probs.draw(place, stopped.ids, bits)
+        wanted = draw.request.alternatives
+        sample = Sample(
+            token_ids=stopped.ids,
+            log_probs=probs,
+            finish_reason=content.finish if content.finish == "stop" and not stopped.cut else stopped.finish_reason,
+            stop_reason=stopped.stop_reason,
+            message=draw.fill(content.message) if content.message is not None else None,
+            chunking=tuple(content.chunking),
+            alternatives=log_probs.draw_alternatives(place, stopped.ids, probs, wanted, self.encoding.n_vocab, bits)
+            if wanted > 0
+            else None,
+        )
+        return sample, canonical and not stopped.cut and sample.finish_reason == "stop"
+
+    def _text(self, content: Content, draw: "_Draw") -> tuple[str, bool]:
+        """The text to generate, without its end token, and whether the request forced its form."""
+        text: str = draw.fill(content.text or "")
+        reasoning = None if draw.prompt.no_thinking else content.reasoning
+        calls = [
+            (
+                call.name,
+                draw.fill(call.arguments)
+                if isinstance(call.arguments, str)
+                else dump_arguments(draw.fill(call.arguments)),
+            )
+            for call in content.calls
+        ]
+        forced = _forced_tool(draw.request)
+        if forced is not None and draw.rule is None:
+            return _forced_text(forced, text, calls), True
+        if reasoning is not None and content.finish == "length" and not text and not calls:
+            return f"<think>\n{reasoning}", False
+        body = generated_body(text, reasoning, calls)
+        thinks = draw.tenant.config.reasoning_parser is not None and not draw.prompt.no_thinking
+        # Qwen3's parser takes everything before </think> for reasoning, so a model that does not think says so.
+        return (EMPTY_THINK + body if thinks and reasoning is None and body else body), False
+
+    def _explicit(self, content: Content, draw: "_Draw") -> list[int]:
+        ids: list[int] = []
+        for item in content.ids or ():
+            if isinstance(item, str):
+                ids.extend(self._segmenter.body(draw.fill(item)))
+            else:
+                ids.append(item)
+        return ids
+
+
+_END = {"stop": TURN_END, "endoftext": END_OF_TEXT}
+
+
+class _Draw:
+    """One draw: the request, where it stands in the playbook, and what is answered."""
+
+    __slots__ = ("answer", "attempt", "playbook", "prompt", "request", "room", "rule", "tag", "tenant")
+
+    def __init__(
+        self,
+        request: SampleRequest,
+        tenant: Tenant,
+        prompt: Prompt,
+        room: int,
+        tag: Tag | None,
+        playbook: Playbook | None,
+        answer: Answer,
+        rule: str | None,
+        attempt: int,
+    ) -> None:
+        self.request = request
+        self.tenant = tenant
+        self.prompt = prompt
+        self.room = room
+        self.tag = tag
+        self.playbook = playbook
+        self.answer = answer
+        self.rule = rule
+        self.attempt = attempt
+
+    def content(self) -> tuple[Content, int]:
+        """The content of this attempt, and the attempt it is sampled as: a repeated one is the same to the bit."""
+        if self.answer.attempts == "fresh":
+            return self.answer, self.attempt
+        contents = self.answer.contents()
+        effective = min(self.attempt, len(contents) - 1)
+        return contents[effective], effective
+
+    def sampling(self, content: Content) -> str:
+        """Neutral and off-script answers are always faithful."""
+        if self.playbook is None or self.answer is _OFF_SCRIPT:
+            return "faithful"
+        return content.sampling or self.answer.sampling or self.playbook.sampling
+
+    def place(self, effective: int, choice: int) -> str:
+        """What log probs and splits depend on."""
+        if self.tag is None:
+            return json.dumps([self.tenant.name, "no tag", choice])
+        which = self.tag.turn if self.rule is None else self.rule
+        return json.dumps([self.tenant.name, self.tag.run, self.tag.scope, which, effective, choice])
+
+    def fill(self, value: Any) -> Any:
+        """``value`` with its tag placeholders filled in, at any depth."""
+        if self.tag is None or self.playbook is None:
+            return value
+        if isinstance(value, str):
+            return self._fill_text(value) if "{tag" in value else value
+        if isinstance(value, Mapping):
+            return {key: self.fill(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.fill(item) for item in value]
+        return value
+
+    def fill_gate(self) -> str | None:
+        gate = self.answer.gate
+        return gate.replace("{run}", f"{self.tag.run:06d}") if gate is not None and self.tag is not None else gate
+
+    def _fill_text(self, text: str) -> str:
+        tag, playbook = self.tag, self.playbook
+        if tag is None or playbook is None:
+            return text
+        next_turn = tag.turn + (1 if self.rule is None else 0)
+        text = text.replace("{tag}", format_tag(tag.run, tag.scope, next_turn))
+        for number, name in enumerate(playbook.scopes):
+            text = text.replace(f"{{tag:{name}}}", format_tag(tag.run, number, 0))
+        return text
+
+
+def _forced_tool(request: SampleRequest) -> str | None:
+    """The tool a request forces by name, ``""`` for any tool, None when it forces nothing."""
+    choice = request.tool_choice
+    if not request.tools:
+        return None
+    if choice == "required":
+        return ""
+    if isinstance(choice, Mapping):
+        function = choice.get("function")
+        name = function.get("name") if isinstance(function, Mapping) else None
+        return name if isinstance(name, str) else None
+    return None
+
+
+def _forced_text(forced: str, text: str, calls: list[tuple[str, str]]) -> str:
+    """A forced call as vLLM 0.32 makes the model write it: without newlines between markup and JSON.
+
+    Without a fitting call the text goes into the arguments, so that its tag comes back.
+    """
+    fitting = [call for call in calls if forced in ("", call[0])]
+    if not fitting:
+        fitting = [(forced or "answer", dump_arguments({"text": text}))]
+    if forced:
+        fitting = fitting[:1]
+    return "".join(
+        f'<tool_call>{{"name": "{name}", "arguments": {arguments}}}</tool_call>' for name, arguments in fitting
+    )
