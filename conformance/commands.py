@@ -48,7 +48,7 @@ def run(
     arguments += [f"--covering={covering}"] if covering else []
     arguments += ["--strict-levels"] if strict else []
     arguments += ["--with-project"] if with_project else []
-    raise typer.Exit(launch([*arguments, f"--report={report}", *context.args]))
+    raise typer.Exit(launch([*arguments, *context.args], report.absolute()))
 
 
 @app.command()

@@ -53,9 +53,11 @@ class Case:
     def skip(self) -> None:
         self._settle([Ruling(identity, Verdict.SKIP, reason=why) for identity, why in self.skipped.items()])
 
-    def break_down(self, reason: str) -> None:
-        """A fixture or the scenario's own code broke: nothing it covers was judged."""
+    def break_down(self, reason: str, *, judged: bool) -> None:
+        """A fixture broke. Unless the scenario was ``judged`` already, nothing it covers can be."""
         self.errors.append(SuiteError(self.scenario, reason, self._seconds()))
+        if judged:
+            return
         live = [identity for identity in self.covered if identity not in self.skipped]
         self._settle([Ruling(identity, Verdict.ERROR, reason=reason) for identity in live])
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from conformance.contract.difference import tree_difference
 from conformance.gauge.verdicts import Checked
 from conformance.oracle.judgement import Judgement
 
@@ -47,7 +48,7 @@ class Check:
 
     def equal(self, requirement: str, *, expected: Any, seen: Any, where: str | None = None) -> bool:
         """Note whether ``seen`` equals ``expected``, in value and in JSON type."""
-        return self(requirement, same(expected, seen), expected=expected, seen=seen, where=where)
+        return self(requirement, tree_difference(expected, seen) is None, expected=expected, seen=seen, where=where)
 
     def that(self, requirement: str, judgement: Judgement) -> bool:
         """Note what the oracle judged."""
@@ -70,14 +71,3 @@ class Check:
     @property
     def failed(self) -> list[Checked]:
         return [one for one in self.noted if not one.ok]
-
-
-def same(expected: Any, seen: Any) -> bool:
-    """Equality as JSON sees it: ``True`` is not 1 and 1 is not 1.0, at any depth."""
-    if type(expected) is not type(seen):
-        return False
-    if isinstance(expected, dict):
-        return expected.keys() == seen.keys() and all(same(expected[key], seen[key]) for key in expected)
-    if isinstance(expected, list | tuple):
-        return len(expected) == len(seen) and all(map(same, expected, seen))
-    return bool(expected == seen)

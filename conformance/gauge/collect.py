@@ -7,11 +7,19 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import pytest
+
 from conformance.contract import CONTRACT_VERSION
 from conformance.gauge.options import Chosen
 from conformance.report import folder as report_folder
 from conformance.report.results import Footer, Header, Report, Result, SuiteError
 from conformance.report.summary import ExitStatus, exit_status
+
+COLLECTED: "pytest.StashKey[Collected]" = pytest.StashKey()
+"""Where the plugin keeps what the run found so far, on the controller's configuration."""
+
+UNASKED = Path(".pytest_cache", "trackgauge")
+"""Below the root folder: where a report goes that nobody asked for by ``--report``."""
 
 
 @dataclass
@@ -24,12 +32,24 @@ class Collected:
     scenarios: int = 0
     servers: Counter[str] = field(default_factory=Counter)
     not_started: str | None = None
+    _pairs: set[tuple[str, str]] = field(default_factory=set)
     began: float = field(default_factory=time.monotonic)
     began_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
     def add(self, results: list[Result], errors: list[SuiteError]) -> None:
         self.scenarios += 1
-        self.results += results
+        for line in results:
+            pair = (line.requirement, line.scenario)
+            if pair in self._pairs:
+                errors = [
+                    *errors,
+                    SuiteError(
+                        line.scenario, f"a second verdict on {line.requirement}; scenarios need names of their own"
+                    ),
+                ]
+            else:
+                self._pairs.add(pair)
+                self.results.append(line)
         self.errors += errors
 
     @property

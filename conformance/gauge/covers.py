@@ -11,7 +11,7 @@ from conformance.requirements.catalogue import Catalogue, missing
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class UnknownRequirement(ValueError):
+class UnknownRequirement(pytest.UsageError):
     """Raised at collection when ``covers`` names an id that the catalogue does not have or does not judge."""
 
     def __init__(self, scenario: str, identity: str) -> None:

@@ -1,39 +1,43 @@
-"""Runs the scenarios under pytest and turns what they found into the exit status of the command."""
+"""Runs the scenarios under pytest, in a process of its own, and gives the run's own exit status."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from conformance.gauge.collect import Collected
+from conformance.report.folder import RESULTS
 from conformance.report.summary import ExitStatus
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"
 
-COLLECTED = pytest.StashKey[Collected]()
-"""Where the plugin leaves what the run found, on the controller's configuration."""
 
-
-class _Keep:
-    """Holds on to the configuration, which pytest drops at its end."""
-
-    def __init__(self) -> None:
-        self.collected: Collected | None = None
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_unconfigure(self, config: pytest.Config) -> None:
-        self.collected = config.stash.get(COLLECTED, None)
-
-
-def launch(arguments: list[str]) -> int:
-    """``arguments`` are pytest's, the plugin's options among them. Prints as pytest does."""
+def launch(arguments: list[str], report: Path) -> int:
+    """``arguments`` are pytest's, the plugin's options among them. ``report`` is the folder the run writes to."""
+    results = report / RESULTS
+    results.unlink(missing_ok=True)
     paths = [] if any(_is_path(word) for word in arguments) else [str(SCENARIOS)]
-    keep = _Keep()
-    status = pytest.main(["-m", "e2e", "--import-mode=importlib", *arguments, *paths], plugins=[keep])
-    if status == pytest.ExitCode.USAGE_ERROR or keep.collected is None:
+    options = ["-m", "e2e", "--import-mode=importlib", f"--report={report}"]
+    process = subprocess.Popen([sys.executable, "-m", "pytest", *options, *arguments, *paths])
+    try:
+        status = process.wait()
+    except KeyboardInterrupt:
+        # The terminal has told pytest too; it ends its servers and says what it knew.
+        process.wait()
+        raise SystemExit(130) from None
+    return _status(status, results)
+
+
+def _status(status: int, results: Path) -> int:
+    if status == pytest.ExitCode.USAGE_ERROR:
         return ExitStatus.USAGE
-    if status in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR) and keep.collected.not_started is None:
-        return ExitStatus.NOT_CONFORMING
-    return keep.collected.status
+    if not results.exists():
+        return ExitStatus.NOTHING_RAN if status == pytest.ExitCode.NO_TESTS_COLLECTED else ExitStatus.NOT_CONFORMING
+    footer = json.loads(results.read_bytes().splitlines()[-1])
+    own = int(footer["exit_status"])
+    unfinished = status in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
+    return ExitStatus.NOT_CONFORMING if unfinished and own == ExitStatus.AS_EXPECTED else own
 
 
 def _is_path(word: str) -> bool:

@@ -10,12 +10,12 @@ import pytest
 
 from conformance.contract.vocabulary import SystemKind
 from conformance.gauge.case import CASE, Case, NotConforming
-from conformance.gauge.collect import Collected
+from conformance.gauge.collect import COLLECTED, UNASKED, Collected
 from conformance.gauge.covers import covered_by, refuse_unknown, skips
-from conformance.gauge.launch import COLLECTED
 from conformance.gauge.options import Chosen, judge_options
 from conformance.gauge.settle import Judge, pack, unpack
 from conformance.report import terminal
+from conformance.report.folder import RESULTS
 from conformance.report.results import SuiteError
 from conformance.systems import guard
 from conformance.systems.servers import SystemNotStarted
@@ -43,8 +43,9 @@ def worker_number(config: pytest.Config) -> int:
 
 def watch(item: pytest.Item, world: "World") -> None:
     """From now on a system that dies is the named cause of what it spoils."""
-    case = item.stash[CASE]
-    case.dead, case.broken_engine = world.dead, world.engine_dead
+    case = item.stash.get(CASE, None)
+    if case is not None:
+        case.dead, case.broken_engine = world.dead, world.engine_dead
 
 
 class Session:
@@ -85,7 +86,7 @@ class Session:
             },
             strict=chosen.strict,
         )
-        folder = chosen.report or Path(item.config.rootpath, ".pytest_cache", "trackgauge")
+        folder = chosen.report or Path(item.config.rootpath, UNASKED)
         return Case(_scenario_name(item), covered, skipped, judge, folder)
 
     # Running
@@ -127,7 +128,7 @@ class Session:
             setattr(report, NOT_STARTED, str(error))
             item.session.shouldstop = "a system did not start"
         elif report.failed and report.when != "call":
-            case.break_down(f"{report.when}: {type(error).__name__}: {error}")
+            case.break_down(f"{report.when}: {type(error).__name__}: {error}", judged=report.when == "teardown")
         if isinstance(error, NotConforming) and error.__cause__ is None:
             report.longrepr = str(error)
         if report.when == "call" or not report.passed:
@@ -175,10 +176,10 @@ class Session:
         if collected.not_started is not None:
             terminalreporter.write_line("")
             terminalreporter.write_line(collected.not_started, red=True)
-        report = collected.write(chosen.report) if chosen.report is not None else collected.close()
-        where = str(chosen.report / "results.ndjson") if chosen.report is not None else "(no --report was asked for)"
+        folder = chosen.report or Path(self._config.rootpath, UNASKED)
+        report = collected.write(folder)
         with contextlib.suppress(BrokenPipeError):
-            terminal.show(report, chosen.whole, terminalreporter._tw._file, where, _again(chosen))
+            terminal.show(report, chosen.whole, terminalreporter._tw._file, str(folder / RESULTS), _again(chosen))
 
     @property
     def _collected(self) -> Collected:

@@ -24,6 +24,16 @@ def triple(record: Record, row: Row) -> Judgement:
     return Judgement(True, "the engine's three lists", "the engine's three lists", name(record))
 
 
+def same_field(records: Iterable[Record], rows: Iterable[Row], field: str) -> Judgement:
+    """One of the three lists, over all records that have a ledger row; no such record is a violation too."""
+    pairs = match(records, rows).pairs
+    for record, row in pairs:
+        judged = same_list(row[field], record.get(field), f"{name(record)} {field}")
+        if not judged:
+            return judged
+    return Judgement(bool(pairs), f"the engine's {field}", f"{len(pairs)} records compared")
+
+
 def same_list(expected: Sequence[Any] | None, seen: Any, where: str) -> Judgement:
     """Equality in values, types and, for floats, bits. The judgement shows a window around the first difference."""
     if not isinstance(seen, list) or expected is None:

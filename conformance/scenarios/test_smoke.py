@@ -1,0 +1,25 @@
+"""The plain case: it works unless a system is broken altogether."""
+
+import pytest
+
+from conformance.gauge.check import Check
+from conformance.gauge.covers import covers
+from conformance.gauge.scene import Scene
+from conformance.oracle import records
+
+pytestmark = pytest.mark.smoke
+
+
+@covers("CAP-001", "CAP-002", "CAP-003", "CAP-004")
+async def test_a_plain_agent_run_is_captured_call_by_call(scene: Scene, check: Check) -> None:
+    await scene.script("tool_loop")
+    talk = await scene.openhands_nv()
+    captured, rows = await scene.records(), await scene.ledger()
+    check("CAP-001", len(captured) == 3 == len(talk.exchanges), expected="3 calls, 3 records", seen=len(captured))
+    check.that("CAP-001", records.none_lost(captured, rows))
+    for requirement, field in (
+        ("CAP-002", "prompt_token_ids"),
+        ("CAP-003", "generation_token_ids"),
+        ("CAP-004", "generation_log_probs"),
+    ):
+        check.that(requirement, records.same_field(captured, rows, field))

@@ -1,0 +1,181 @@
+"""``trackgauge run`` in a process of its own, on scenarios that need no system: verdicts, report and exit status."""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HEAD = """
+import pytest
+from conformance.gauge.check import Inconclusive
+from conformance.gauge.covers import covers
+pytestmark = pytest.mark.e2e
+"""
+
+
+BROKEN = """
+name = "broken"
+kind = "proxy"
+capabilities = ["chat", "records-disk"]
+[start]
+command = ["{python}", "-c", "import sys; sys.exit('no licence')"]
+[routing]
+[retrieval]
+records_on_disk = "sessions/{sha256}/*.json"
+"""
+
+
+@dataclass(frozen=True)
+class Ran:
+    status: int
+    output: str
+    lines: list[dict[str, Any]]
+
+    @property
+    def verdicts(self) -> dict[str, str]:
+        return {line["requirement"]: line["verdict"] for line in self.lines if line["kind"] == "result"}
+
+    def result(self, requirement: str) -> dict[str, Any]:
+        (found,) = [line for line in self.lines if line.get("requirement") == requirement]
+        return found
+
+
+@dataclass(frozen=True)
+class Suite:
+    folder: Path
+
+    def run(self, scenarios: str, *arguments: str) -> Ran:
+        file = self.folder / "scenarios" / "test_here.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(HEAD + scenarios, encoding="utf-8")
+        report = self.folder / "report"
+        command = [sys.executable, "-m", "conformance.cli", "run", "--report", str(report), "-p", "no:cacheprovider"]
+        done = subprocess.run(
+            [*command, *arguments, str(file)], capture_output=True, text=True, cwd=self.folder, check=False
+        )
+        results = report / "results.ndjson"
+        lines = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+        return Ran(done.returncode, done.stdout + done.stderr, lines)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    return Suite(tmp_path)
+
+
+def test_a_scenario_whose_checks_hold_passes_and_the_run_ends_as_expected(suite: Suite) -> None:
+    ran = suite.run('@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", True, expected=1, seen=1)\n')
+    assert (ran.status, ran.verdicts) == (0, {"CAP-001": "pass"})
+    assert [line["kind"] for line in ran.lines] == ["header", "result", "footer"]
+
+
+def test_a_violated_must_fails_the_run_and_says_what_was_expected_and_seen(suite: Suite) -> None:
+    ran = suite.run('@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", False, expected=[1], seen=[2])\n')
+    assert ran.status == 1
+    line = ran.result("CAP-001")
+    assert (line["verdict"], line["gates"], line["expected"], line["seen"]) == ("fail", True, [1], [2])
+    assert "trackgauge run" in ran.output
+    assert "Traceback" not in ran.output
+
+
+def test_a_violated_should_fails_the_run_only_when_levels_are_strict(suite: Suite) -> None:
+    scenario = '@covers("CAP-005")\ndef test_it(check):\n    check("CAP-005", False)\n'
+    assert suite.run(scenario).status == 0
+    assert suite.run(scenario, "--strict").status == 1
+
+
+def test_checks_go_on_after_a_violation_and_what_is_not_reached_is_inconclusive(suite: Suite) -> None:
+    ran = suite.run(
+        '@covers("CAP-001", "CAP-002", "CAP-003")\ndef test_it(check):\n'
+        '    check("CAP-001", False)\n    check("CAP-002", True)\n    [][0]\n'
+    )
+    assert ran.verdicts == {"CAP-001": "fail", "CAP-002": "inconclusive", "CAP-003": "inconclusive"}
+    assert ran.status == 1
+
+
+def test_a_scenario_that_breaks_is_an_error_of_the_suite_and_fails_the_run(suite: Suite) -> None:
+    ran = suite.run('@covers("CAP-001")\ndef test_it(check):\n    [][0]\n')
+    assert (ran.status, ran.verdicts) == (1, {"CAP-001": "error"})
+    assert "IndexError" in ran.result("CAP-001")["reason"]
+
+
+def test_a_requirement_that_is_never_checked_is_an_error_of_the_suite(suite: Suite) -> None:
+    ran = suite.run('@covers("CAP-001", "CAP-002")\ndef test_it(check):\n    check("CAP-001", True)\n')
+    assert (ran.status, ran.verdicts) == (1, {"CAP-001": "pass", "CAP-002": "error"})
+
+
+def test_a_check_of_a_requirement_that_is_not_covered_is_an_error_of_the_suite(suite: Suite) -> None:
+    ran = suite.run('@covers("CAP-001")\ndef test_it(check):\n    check("CAP-002", True)\n')
+    assert ran.status == 1
+    assert "CAP-002" in ran.output
+
+
+def test_an_inconclusive_scenario_is_never_a_pass(suite: Suite) -> None:
+    ran = suite.run('@covers("CAP-001")\ndef test_it(check):\n    raise Inconclusive("the control did not hold")\n')
+    assert (ran.status, ran.verdicts) == (1, {"CAP-001": "inconclusive"})
+
+
+def test_a_broken_fixture_is_an_error_of_the_suite(suite: Suite) -> None:
+    ran = suite.run(
+        "@pytest.fixture\ndef broken():\n    raise OSError('no room')\n"
+        '@covers("CAP-001")\ndef test_it(check, broken):\n    check("CAP-001", True)\n'
+    )
+    assert (ran.status, ran.verdicts) == (1, {"CAP-001": "error"})
+
+
+def test_what_a_system_does_not_declare_is_skipped_with_the_reason_and_nothing_ran_is_no_success(suite: Suite) -> None:
+    scenario = '@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", True)\n'
+    ran = suite.run(scenario, "--system", "reference-rebuild")
+    assert (ran.status, ran.verdicts) == (5, {"CAP-001": "skip"})
+    assert ran.result("CAP-001")["reason"] == "no proxy system was given"
+
+
+def test_a_selection_that_matches_nothing_is_no_success(suite: Suite) -> None:
+    scenario = '@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", True)\n'
+    assert suite.run(scenario, "-k", "nothing_of_that_name").status == 5
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--system", "no-such-system"), ("--covering", "XYZ"), ("--requirements", "1999-01"), ("--no-such-flag",)],
+    ids=["system", "covering", "set", "flag"],
+)
+def test_a_wrong_option_ends_with_one_line_and_status_2(suite: Suite, arguments: tuple[str, ...]) -> None:
+    ran = suite.run('@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", True)\n', *arguments)
+    assert ran.status == 2
+    assert "Traceback" not in ran.output
+    assert len([line for line in ran.output.splitlines() if arguments[-1] in line]) >= 1
+
+
+def test_an_unknown_requirement_in_covers_ends_with_status_2(suite: Suite) -> None:
+    ran = suite.run('@covers("CAP-999")\ndef test_it(check):\n    check("CAP-999", True)\n')
+    assert ran.status == 2
+    assert "CAP-999" in ran.output
+
+
+def test_workers_bring_their_lines_together(suite: Suite) -> None:
+    scenario = "".join(
+        f'@covers("CAP-00{n}")\ndef test_{n}(check):\n    check("CAP-00{n}", True)\n' for n in range(1, 7)
+    )
+    ran = suite.run(scenario, "-n", "2")
+    assert ran.status == 0
+    assert ran.verdicts == {f"CAP-00{n}": "pass" for n in range(1, 7)}
+
+
+def test_a_system_that_does_not_start_ends_with_status_4_and_the_end_of_its_log(suite: Suite) -> None:
+    profile = suite.folder / "broken.toml"
+    profile.write_text(BROKEN, encoding="utf-8")
+    ran = suite.run(
+        '@covers("CAP-001")\nasync def test_it(proxy, check):\n    check("CAP-001", True)\n'
+        "test_it = pytest.mark.anyio(test_it)\n"
+        '@pytest.fixture\ndef anyio_backend():\n    return "asyncio"\n',
+        "--system",
+        str(profile),
+    )
+    assert ran.status == 4
+    assert "broken did not start: it ended with exit code 1" in ran.output
+    assert "no licence" in ran.output

@@ -1,0 +1,75 @@
+"""Each requirement is covered or excluded, and each MUST has a fault that turns it red, or says why none can."""
+
+import json
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from conformance.contract.vocabulary import Level
+from conformance.mutants.patch import load as load_mutants
+from conformance.requirements.catalogue import load
+
+ROOT = Path(__file__).parents[2]
+
+COLLECT = """
+import json, sys, pytest
+class Keep:
+    def pytest_collection_finish(self, session):
+        self.found = {item.nodeid: [a for m in item.iter_markers("covers") for a in m.args] for item in session.items}
+keep = Keep()
+arguments = ["--collect-only", "-qq", "-p", "no:terminal", "--import-mode=importlib", sys.argv[1]]
+status = pytest.main(arguments, plugins=[keep])
+print(json.dumps(keep.found) if status == 0 else f"status {status}")
+"""
+
+
+@cache
+def covered() -> dict[str, list[str]]:
+    """Scenario → the requirements it covers, as pytest collects them."""
+    place = ROOT / "conformance" / "scenarios"
+    done = subprocess.run([sys.executable, "-c", COLLECT, place], capture_output=True, text=True, check=True, cwd=ROOT)
+    found: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def test_every_checkable_requirement_is_covered_by_a_scenario() -> None:
+    by_scenarios = {identity for identities in covered().values() for identity in identities}
+    catalogue = load()
+    assert [identity for identity in catalogue if catalogue[identity].checkable and identity not in by_scenarios] == []
+
+
+def test_every_scenario_covers_something_that_can_be_checked() -> None:
+    catalogue = load()
+    for scenario, identities in covered().items():
+        assert identities, f"{scenario} covers nothing"
+        strange = [one for one in identities if one not in catalogue or not catalogue[one].checkable]
+        assert strange == [], scenario
+
+
+def test_every_must_has_a_mutant_or_says_why_none_can() -> None:
+    broken = {mutant.violates for mutant in load_mutants().values()}
+    lacking = [
+        requirement.id
+        for requirement in load().values()
+        if requirement.level is Level.MUST
+        and requirement.checkable
+        and requirement.no_mutant is None
+        and requirement.id not in broken
+    ]
+    assert lacking == []
+
+
+def test_no_requirement_excuses_itself_from_a_mutant_that_exists() -> None:
+    broken = {mutant.violates for mutant in load_mutants().values()}
+    assert [one.id for one in load().values() if one.no_mutant is not None and one.id in broken] == []
+
+
+@pytest.mark.parametrize("name", list(load_mutants()))
+def test_a_mutant_names_requirements_that_are_judged(name: str) -> None:
+    mutant, catalogue = load_mutants()[name], load()
+    for identity in (mutant.violates, *mutant.also):
+        assert identity in catalogue
+        assert catalogue[identity].checkable, identity
