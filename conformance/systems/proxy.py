@@ -25,10 +25,13 @@ from conformance.systems.servers import (
     ServerCommand,
     SystemNotStarted,
     accepts,
+    answers,
 )
 
 JSON = Any
 Record = dict[str, JSON]
+
+DEATH_SECONDS = 2.0
 
 
 class NotOurs(Exception):
@@ -101,12 +104,16 @@ class ProxyUnderTest:
         return accepts(self.url) if self._process is None else self._process.started.is_alive()
 
     def death(self) -> str | None:
-        """One line on how it died by itself, with the last thing it wrote; None while it lives."""
-        if self.is_alive():
+        """One line on how it died by itself, with the last thing it wrote; None while it answers calls.
+
+        A dying process resets connections a moment before anybody can learn that it has ended, hence the question
+        and the wait. Blocks for as long as it takes to answer.
+        """
+        if answers(self.url):
             return None
-        if self._process is None:
-            return f"{self.profile.name} at {self.url} no longer accepts connections"
-        code = self._process.started.exit_code()
+        code = None if self._process is None else self._process.started.wait(DEATH_SECONDS)
+        if code is None:
+            return f"{self.profile.name} at {self.url} no longer answers"
         last = self.tail(1).strip()
         return f"{self.profile.name} has died with exit code {code}" + (f"; its last words: {last}" if last else "")
 

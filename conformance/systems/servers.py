@@ -167,6 +167,11 @@ def accepts(url: str) -> bool:
     return True
 
 
+def answers(url: str) -> bool:
+    """Whether a call is answered there, no matter how."""
+    return _ask(url, "GET", "/health", "") != 0
+
+
 def _address(server: ServerCommand, started: guard.Started, deadline: float) -> str:
     if server.address == "given":
         return f"http://{LOOPBACK}:{server.port}"

@@ -226,7 +226,8 @@ def test_pipes_belong_to_the_command_alone(tmp_path: Path) -> None:
     started.stdin.write(b"a line\n")
     started.stdin.close()
     assert started.stdout.read() == b"a line\n"
-    assert started.stop() == 0
+    assert started.wait(5) == 0
+    started.stop()
 
 
 def test_no_descriptor_is_left_open(start: Start) -> None:

@@ -209,7 +209,7 @@ async def test_an_attached_proxy_is_called_but_never_ended(
     assert system.close() is None
     assert theirs.is_alive()
     await theirs.stop()
-    assert system.death() == f"theirs at {system.url} no longer accepts connections"
+    assert system.death() == f"theirs at {system.url} no longer answers"
 
 
 def test_an_attached_proxy_that_is_not_there_is_one_line(tmp_path: Path) -> None:
