@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -11,7 +11,29 @@ Ended = Literal["complete", "cut", "abandoned", "refused", "timeout"]
 Headers = tuple[tuple[str, str], ...]
 
 
-class Sent(BaseModel):
+class _Told:
+    """How a request or a response is looked at."""
+
+    if TYPE_CHECKING:
+        headers: Headers
+        body_text: str
+        body_bytes_b64: str | None
+
+    @property
+    def body(self) -> bytes:
+        return self.body_text.encode() if self.body_bytes_b64 is None else base64.b64decode(self.body_bytes_b64)
+
+    def json_body(self) -> Any:
+        """The body parsed as JSON. Raises ``ValueError`` when it is not JSON."""
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str | None:
+        """The first header of this name, in any case; None when there is none."""
+        lowered = name.lower()
+        return next((value for key, value in self.headers if key.lower() == lowered), None)
+
+
+class Sent(BaseModel, _Told):
     """A request as it went out. ``body_bytes_b64`` stands in for ``body_text`` only when the body is not UTF-8."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -22,19 +44,8 @@ class Sent(BaseModel):
     body_text: str = ""
     body_bytes_b64: str | None = None
 
-    @property
-    def body(self) -> bytes:
-        return _body(self.body_text, self.body_bytes_b64)
 
-    def json_body(self) -> Any:
-        """The body parsed as JSON. Raises ``ValueError`` when it is not JSON."""
-        return json.loads(self.body)
-
-    def header(self, name: str) -> str | None:
-        return _first(self.headers, name)
-
-
-class Received(BaseModel):
+class Received(BaseModel, _Told):
     """What came back, as far as it came: a cut body stands here up to the cut, its content coding undone."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,19 +56,8 @@ class Received(BaseModel):
     body_bytes_b64: str | None = None
 
     @property
-    def body(self) -> bytes:
-        return _body(self.body_text, self.body_bytes_b64)
-
-    @property
     def is_stream(self) -> bool:
         return (self.header("content-type") or "").startswith("text/event-stream")
-
-    def json_body(self) -> Any:
-        """The body parsed as JSON. Raises ``ValueError`` when it is not JSON."""
-        return json.loads(self.body)
-
-    def header(self, name: str) -> str | None:
-        return _first(self.headers, name)
 
 
 class Exchange(BaseModel):
@@ -128,15 +128,6 @@ def _text(body: bytes) -> tuple[str, str | None]:
         return body.decode(), None
     except UnicodeDecodeError:
         return "", base64.b64encode(body).decode()
-
-
-def _body(text: str, raw: str | None) -> bytes:
-    return text.encode() if raw is None else base64.b64decode(raw)
-
-
-def _first(headers: Headers, name: str) -> str | None:
-    lowered = name.lower()
-    return next((value for key, value in headers if key.lower() == lowered), None)
 
 
 def header_pairs(headers: Mapping[str, str] | Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

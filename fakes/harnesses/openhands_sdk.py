@@ -1,7 +1,7 @@
 """The OpenHands SDK 1.58.2 (LocalConversation over litellm's openai provider): its requests and its loop.
 
-Not played: the hosted_vllm and litellm_proxy providers, and the Responses API mode. Not recorded, so a
-guess: that a broken or failed *stream* is retried like a dropped connection.
+Not played: the hosted_vllm and litellm_proxy providers, and the Responses API mode. Not recorded, so a guess: that
+a broken or failed *stream* is retried like a dropped connection.
 """
 
 import json

@@ -84,7 +84,7 @@ class SdkClient:
         return exchange, answer
 
     def _headers(self) -> list[tuple[str, str]]:
-        # A user's own x-litellm-session-id is overridden by the conversation's, in the user's place.
+        # litellm overrides a user's own x-litellm-session-id.
         extra = {"HTTP-Referer": "https://docs.all-hands.dev/", "X-Title": "OpenHands", **self.extra_headers}
         extra["x-litellm-session-id"] = self.conversation
         return [

@@ -1,7 +1,7 @@
 """A bare client for scenarios about the protocol itself: any request, told exactly, and the answer read strictly."""
 
 import asyncio
-from collections.abc import Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,9 @@ class Call:
     def leave(self) -> None:
         self.watch.leave()
 
+    def when_over(self, then: Callable[["Call"], None]) -> None:
+        self._task.add_done_callback(lambda _: then(self))
+
     def __await__(self) -> Generator[Any, None, Reply]:
         return self._task.__await__()
 
@@ -96,6 +99,7 @@ class PlainClient:
         self._headers = header_pairs(headers)
         self._account = Account()
         self._conversation = new_id()
+        self._under_way: set[Call] = set()
         self.exchanges: list[Exchange] = []
 
     def get(self, path: str, *, headers: AnyHeaders = ()) -> Call:
@@ -111,15 +115,20 @@ class PlainClient:
         *,
         model: str = "policy_model",
         session: str | None = None,
+        parent: str | None = None,
         stream: bool = False,
         headers: AnyHeaders = (),
         watch: Watch | None = None,
         **body: Any,
     ) -> Call:
-        """One chat completion. ``session`` goes as header ``proxy_x_session_id``; further keywords go into the body."""
+        """One chat completion; further keywords go into the body.
+
+        ``session`` and ``parent`` go as the headers ``proxy_x_session_id`` and ``X-Parent-Session-Id``.
+        """
         messages = [{"role": "user", "content": task}] if isinstance(task, str) else task
         streaming = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
-        carried = [] if session is None else [("proxy_x_session_id", session)]
+        known = (("proxy_x_session_id", session), ("X-Parent-Session-Id", parent))
+        carried = [(name, value) for name, value in known if value is not None]
         whole = {"model": model, "messages": messages, **streaming, **body}
         return self.post("/v1/chat/completions", whole, headers=[*header_pairs(headers), *carried], watch=watch)
 
@@ -130,7 +139,10 @@ class PlainClient:
         watch = watch or Watch()
         raw = body if isinstance(body, bytes) else b"" if body is None else orjson.dumps(body)
         head = _head([*self._headers, *header_pairs(headers)], with_body=body is not None)
-        return Call(self._send(method, path, head, raw, watch), watch)
+        call = Call(self._send(method, path, head, raw, watch), watch)
+        self._under_way.add(call)
+        call.when_over(self._under_way.discard)
+        return call
 
     async def _send(self, method: str, path: str, head: list[tuple[str, str]], body: bytes, watch: Watch) -> Reply:
         n = self._account.number()
@@ -149,6 +161,10 @@ class PlainClient:
         )
 
     async def close(self) -> None:
+        """Leave every call that is still under way, and see it end."""
+        for call in self._under_way:
+            call.leave()
+        await asyncio.gather(*self._under_way)
         await self._wire.close()
 
     async def __aenter__(self) -> "PlainClient":

@@ -32,7 +32,7 @@ class Watch:
         self.events: list[Event] = []
         self.left = False
         self._bytes = 0
-        self._reader = EventReader()
+        self._reader: EventReader | None = None
         self._over = False
         self._close: Callable[[], None] | None = None
         self._moved = asyncio.Event()
@@ -68,13 +68,15 @@ class Watch:
             close()
         self._moved.set()
 
-    def has_head(self, status: int) -> None:
+    def has_head(self, status: int, *, stream: bool) -> None:
         self.status = status
+        self._reader = EventReader() if stream else None
         self._moved.set()
 
     def has_data(self, chunk: bytes) -> None:
         self._bytes += len(chunk)
-        self.events += self._reader.feed(chunk)
+        if self._reader is not None:
+            self.events += self._reader.feed(chunk)
         self._moved.set()
         enough_bytes = self.after_bytes is not None and self._bytes >= self.after_bytes
         enough_events = self.after_events is not None and len(self.events) >= self.after_events
@@ -94,6 +96,10 @@ class _Answer:
     status: int | None = None
     headers: Headers = ()
     body: bytearray = field(default_factory=bytearray)
+
+    @property
+    def is_stream(self) -> bool:
+        return any(n.lower() == "content-type" and v.startswith("text/event-stream") for n, v in self.headers)
 
 
 @dataclass(eq=False)
@@ -199,7 +205,7 @@ class Wire:
             if isinstance(event, h11.Response):
                 answer.status = event.status_code
                 answer.headers = tuple((n.decode("latin-1"), v.decode("latin-1")) for n, v in event.headers.raw_items())
-                watch.has_head(event.status_code)
+                watch.has_head(event.status_code, stream=answer.is_stream)
             elif isinstance(event, h11.Data):
                 answer.body += event.data
                 watch.has_data(bytes(event.data))

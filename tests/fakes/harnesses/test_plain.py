@@ -117,6 +117,16 @@ async def test_a_call_can_be_left_in_the_middle_of_its_stream(serve: Serve) -> N
     assert len(reply.events) < 3
 
 
+async def test_closing_leaves_what_is_still_under_way(serve: Serve) -> None:
+    async with serve(Reply(how="silent")) as server:
+        async with PlainClient(server.url) as client:
+            call = client.chat("hi", session="s", parent="p")
+            await call.watch.until_sent()
+        assert [exchange.ended for exchange in client.exchanges] == ["abandoned"]
+        await asyncio.wait_for(server.left.wait(), 5)
+    assert client.exchanges[0].request.header("x-parent-session-id") == "p"
+
+
 async def test_answers_that_make_no_sense_are_told_not_raised(serve: Serve) -> None:
     bodies = [b"", b"[]", b'{"choices": 3}', b'{"choices": [{"message": 4}]}', b"[" * 100_000, b"\xff"]
     odd = [delta(tool_calls=3), delta(tool_calls=[3, {"index": "x"}, {"function": 2}]), 7, {"choices": [None]}]
