@@ -241,8 +241,9 @@ def _start(connection: _Connection, method: str, target: str, headers: Sequence[
     connection.state.send(h11.Request(method=method, target=target, headers=[("host", "x"), *closing]))
     connection.state.send(h11.EndOfMessage())
     lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers), "", ""]
-    # Not drained: a server may answer before it has read everything, and its answer must be read then.
-    connection.writer.write("\r\n".join(lines).encode("latin-1") + body)
+    # UTF-8, as aiohttp does: an id in a header may be any text. Not drained: a server may answer before it has read
+    # everything, and its answer must be read then.
+    connection.writer.write("\r\n".join(lines).encode() + body)
 
 
 def _told(answer: _Answer) -> Received | None:

@@ -23,6 +23,12 @@ async def test_header_names_keep_their_order_and_case(serve: Serve) -> None:
     assert outcome.sent.path == "/t/one/v1/x?y=1"
 
 
+async def test_a_header_may_hold_any_text(serve: Serve) -> None:
+    async with serve(Reply(body=b"{}")) as server, Wire(server.url) as wire:
+        await wire.send("GET", "/", [*HEAD, ("x-id", "é⟦1⟧")], b"")
+    assert server.seen[0].headers[-1] == ("x-id", "é⟦1⟧".encode().decode("latin-1"))
+
+
 async def test_a_connection_is_used_again_until_the_server_says_close(serve: Serve) -> None:
     replies = [Reply(body=b"1"), Reply(body=b"2", how="close"), Reply(body=b"3")]
     async with serve(*replies) as server, Wire(server.url) as wire:
