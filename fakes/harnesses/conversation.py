@@ -112,16 +112,3 @@ def text_of(content: Any, between: str = "\n") -> str:
 
 def text_parts(*texts: str) -> list[dict[str, str]]:
     return [{"type": "text", "text": text} for text in texts]
-
-
-__all__ = [
-    "Account",
-    "Conversation",
-    "HowItEnded",
-    "Message",
-    "Outcome",
-    "new_id",
-    "text_of",
-    "text_parts",
-    "with_answer",
-]
