@@ -3,14 +3,17 @@
 Spoken to over HTTP only, as any engine of another make would be.
 """
 
+import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote, urlencode, urlsplit
 
 from conformance.systems import guard
 from conformance.systems.calls import Answer, CallFailed, call
-from conformance.systems.servers import ServerCommand, start_server
+from conformance.systems.profiles import Profile
+from conformance.systems.servers import Server, ServerCommand, accepts
 
 JSON = Any
 Row = dict[str, JSON]
@@ -28,32 +31,43 @@ class EngineLate(Exception):
 
 
 class FakeEngine:
-    """A running fake vLLM. ``stop`` blocks for some milliseconds and is for fixtures."""
+    """A running fake vLLM. ``close`` blocks for some milliseconds and is for fixtures."""
 
-    def __init__(self, url: str, started: guard.Started | None = None) -> None:
+    def __init__(self, url: str, server: Server | None = None) -> None:
+        """Without a ``server`` it is one that somebody else runs."""
         self.url = url
-        self._started = started
+        self._server = server
 
     def address(self, tenant: str) -> str:
         """The base URL of a tenant, as an OpenAI client wants it."""
         return f"{self.url}/t/{tenant}/v1"
 
     def is_alive(self) -> bool:
-        return self._started is None or self._started.is_alive()
+        return accepts(self.url) if self._server is None else self._server.started.is_alive()
 
-    def tail(self) -> str:
-        return "" if self._started is None else self._started.tail()
+    def tail(self, lines: int = 20) -> str:
+        return "" if self._server is None else self._server.started.tail(lines)
 
-    def stop(self) -> int:
-        return 0 if self._started is None else self._started.stop()
+    def close(self) -> int | None:
+        return None if self._server is None else self._server.close()
+
+    async def kill(self) -> None:
+        """SIGKILL; a foreign one is left alone. Tenants, playbooks and ledger are lost."""
+        if self._server is not None:
+            await asyncio.to_thread(self._server.kill)
+
+    async def restart(self) -> None:
+        """At the same address, empty."""
+        if self._server is not None:
+            await asyncio.to_thread(self._server.restart)
 
     async def tenant(self, name: str, body: Mapping[str, JSON] | None = None) -> None:
         """Creates or replaces a tenant."""
-        await self._ask("PUT", f"/_fake/tenants/{name}", dict(body or {}))
+        await self._ask("PUT", f"/_fake/tenants/{_quoted(name)}", dict(body or {}))
 
     async def play(self, tenant: str, run: int, playbook: Mapping[str, JSON]) -> None:
         """Says what the model does in that run."""
-        await self._ask("PUT", f"/_fake/tenants/{tenant}/runs/{run}", dict(playbook))
+        await self._ask("PUT", f"/_fake/tenants/{_quoted(tenant)}/runs/{run}", dict(playbook))
 
     async def ledger(
         self, *, tenant: str | None = None, run: int | None = None, request_id: str | None = None
@@ -78,7 +92,7 @@ class FakeEngine:
         return _rows(answer)
 
     async def open_gate(self, tenant: str, name: str) -> None:
-        await self._ask("POST", f"/_fake/gates/{tenant}/{name}/open")
+        await self._ask("POST", f"/_fake/gates/{_quoted(tenant)}/{_quoted(name)}/open")
 
     async def forget(self, *, tenant: str | None = None, run: int | None = None) -> None:
         """Drops ledger rows; one of the two is required."""
@@ -105,25 +119,36 @@ class FakeEngine:
 
 
 def start_engine(files: Path, *, port: int = 0, profile: str | None = None) -> FakeEngine:
-    """Blocks until it listens. Raises :class:`conformance.systems.servers.SystemNotStarted`."""
-    options = ["--port", str(port), *(["--profile", profile] if profile is not None else [])]
-    started = start_server(
-        ServerCommand(
-            name="the fake vLLM",
-            command=[sys.executable, "-m", "fakes.vllm", *options],
-            env=guard.environment(files),
-            cwd=files,
-            log=files / "engine.log",
-            deadline_seconds=DEADLINE_SECONDS,
-        )
+    """Blocks until it listens. ``files`` is an existing directory for its log; port 0 is any.
+
+    Raises :class:`conformance.systems.servers.SystemNotStarted`.
+    """
+    plan = ServerCommand(
+        name="the fake vLLM",
+        command=[
+            *(sys.executable, "-m", "fakes.vllm", "--port", "{port}"),
+            *(("--profile", profile) if profile is not None else ()),
+        ],
+        env=guard.environment(files),
+        cwd=files,
+        log=files / "engine.log",
+        port=port,
+        deadline_seconds=DEADLINE_SECONDS,
     )
-    assert started.url is not None
-    return FakeEngine(started.url, started)
+    server = Server(plan)
+    return FakeEngine(server.url, server)
+
+
+def port_for(profile: Profile) -> int:
+    """Where the engine has to listen for that system: any for one that the suite starts, else as it was told."""
+    return 0 if profile.attach is None else urlsplit(profile.attach.engine).port or 0
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
 
 
 def _query(**fields: str | int | float | None) -> str:
-    from urllib.parse import urlencode
-
     return "?" + urlencode({name: value for name, value in fields.items() if value is not None})
 
 

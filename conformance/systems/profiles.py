@@ -102,7 +102,10 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One system under test. A field that has no meaning for its kind is None or empty."""
+    """One system under test. A field that has no meaning for its kind is None or empty.
+
+    ``python`` is the interpreter that ``{python}`` stands for; ``requires_python`` and ``install`` say what is needed.
+    """
 
     file: Path
     name: str
@@ -112,6 +115,7 @@ class Profile:
     version_command: tuple[str, ...]
     capabilities: frozenset[str]
     python: str
+    requires_python: str | None
     install: str
     start: Start | None
     attach: Attach | None
@@ -175,6 +179,7 @@ def load(path: Path) -> Profile:
         version_command=table.strings("version_command", ()),
         capabilities=_capabilities(table),
         python=table.take("python", str, sys.executable),
+        requires_python=table.optional("requires_python", str),
         install=table.take("install", str, ""),
         start=_start(table, proxy),
         attach=_attach(table.optional_table("attach")) if proxy else None,

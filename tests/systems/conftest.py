@@ -1,12 +1,16 @@
 """Small systems under test, written as profiles like any other."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from conformance.systems import profiles
 from conformance.systems.profiles import Profile
+
+Listening = Callable[[bytes], AbstractAsyncContextManager[tuple[str, list[bytes]]]]
 
 STUBS = Path(__file__).with_name("stubs")
 
@@ -72,3 +76,25 @@ def stub_rebuild(tmp_path: Path) -> Profile:
     path = tmp_path / "stub-rebuild.toml"
     path.write_text(REBUILD.format(stubs=STUBS))
     return profiles.load(path)
+
+
+@pytest.fixture
+def listening() -> Listening:
+    """Answers every connection with the given bytes and closes; gives its URL and what it was sent."""
+
+    @asynccontextmanager
+    async def begin(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
+        heard: list[bytes] = []
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+            heard.append(head + await reader.readexactly(length))
+            writer.write(answer)
+            await writer.drain()
+            writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", heard
+
+    return begin

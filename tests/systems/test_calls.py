@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -12,28 +12,6 @@ from conformance.systems.calls import CallFailed, call
 pytestmark = pytest.mark.anyio
 
 Listening = Callable[[bytes], AbstractAsyncContextManager[tuple[str, list[bytes]]]]
-
-
-@pytest.fixture
-def listening() -> Listening:
-    """Answers every connection with the given bytes and closes; gives its URL and what it was sent."""
-
-    @asynccontextmanager
-    async def begin(answer: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
-        heard: list[bytes] = []
-
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            head = await reader.readuntil(b"\r\n\r\n")
-            length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
-            heard.append(head + await reader.readexactly(length))
-            writer.write(answer)
-            await writer.drain()
-            writer.close()
-
-        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-            yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", heard
-
-    return begin
 
 
 async def test_target_headers_and_body_go_out_as_they_are(listening: Listening) -> None:
