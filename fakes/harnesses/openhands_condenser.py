@@ -7,7 +7,8 @@ halves the view.
 
 from dataclasses import dataclass, field
 
-from fakes.harnesses.conversation import Message, text_of, text_parts
+from fakes.harnesses.chat_answers import Message
+from fakes.harnesses.conversation import text_of, text_parts
 
 _KEPT_FIRST = 2
 CONDENSER_SYSTEM = "You shorten the record of an agent's work so that the agent can go on from it."

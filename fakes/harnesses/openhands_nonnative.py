@@ -4,7 +4,8 @@ import json
 import re
 from typing import Any
 
-from fakes.harnesses.conversation import Message, text_of
+from fakes.harnesses.chat_answers import Message
+from fakes.harnesses.conversation import text_of
 from fakes.harnesses.tools import Tool
 
 STOP = ["</function"]

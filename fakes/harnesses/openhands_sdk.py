@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fakes.harnesses import openhands_nonnative as nonnative
+from fakes.harnesses.chat_answers import Message
 from fakes.harnesses.conversation import (
     Account,
     Conversation,
     HowItEnded,
-    Message,
     new_id,
     text_of,
     text_parts,
