@@ -12,7 +12,6 @@ import stat
 import threading
 import time
 import uuid
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -56,6 +55,8 @@ class Store:
         self.root = log_dir / "sessions"
         self._lock = threading.Lock()
         self._last_time = 0
+        # A clock that never steps: the wall clock once, and from then on the monotonic one.
+        self._offset = time.time_ns() - time.monotonic_ns()
         self._known: dict[str, _Session] = {}
         self._lost: dict[str, str | None] = {}
         self._rows: dict[Path, tuple[tuple[int, int, int], Kept | None]] = {}
@@ -65,6 +66,10 @@ class Store:
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(self.root, os.R_OK | os.W_OK | os.X_OK):
             raise PermissionError(13, "no permission to write", str(self.root))
+
+    def now(self) -> int:
+        """Microseconds since the epoch, on the clock that ``captured_at`` is taken from."""
+        return (self._offset + time.monotonic_ns()) // 1000
 
     def folder(self, session_id: str) -> Path:
         """A session's folder. The hash keeps ids apart, inside the directory, and out of file names."""
@@ -105,7 +110,10 @@ class Store:
         _touch(self.folder(session_id) / f"{record_uuid}{UNDELIVERED_SUFFIX}")
 
     def sessions(self) -> list[JSONObject]:
-        """A row for each session with a readable record or a known loss, by the time of its first record."""
+        """A row for each session with a readable record or a known loss, by the time of its first record.
+
+        Raises OSError if the store itself cannot be read.
+        """
         found: list[tuple[str, str, JSONObject]] = []
         for folder in self._folders():
             records = self.records(folder)
@@ -120,7 +128,11 @@ class Store:
         return [row for _, _, row in sorted(found, key=lambda each: each[:2])] + lost
 
     def envelope(self, session_id: str) -> bytes | None:
-        """The envelope of a session as JSON text, its records as they stand on disk; None if it is unknown."""
+        """The envelope of a session as JSON text, its records as they stand on disk; None if it is unknown.
+
+        Raises OSError if the store itself cannot be read: that is no empty session.
+        """
+        self.root.stat()
         folder = self.folder(session_id)
         records = self.records(folder)
         lost = (folder / LOST_MARK).exists()
@@ -141,14 +153,9 @@ class Store:
         own = [each for each in kept if each is not None and self.folder(each.session_id) == folder]
         return sorted(own, key=lambda each: (each.captured_at, each.uuid))
 
-    def _folders(self) -> Iterator[Path]:
-        try:
-            with os.scandir(self.root) as entries:
-                names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-        except OSError:
-            names = []
-        for name in names:
-            yield self.root / name
+    def _folders(self) -> list[Path]:
+        with os.scandir(self.root) as entries:
+            return [self.root / entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
 
     def _row(self, folder: Path, records: list[Kept]) -> JSONObject:
         parent = next((kept.parent_session_id for kept in records if kept.parent_session_id is not None), None)
@@ -174,9 +181,9 @@ class Store:
         return session
 
     def _next_time(self, session: _Session) -> str:
-        self._last_time = max(time.time_ns() // 1000, self._last_time + 1, session.latest + 1)
+        self._last_time = max(self.now(), self._last_time + 1, session.latest + 1)
         session.latest = self._last_time
-        return (_EPOCH + timedelta(microseconds=self._last_time)).isoformat(timespec="microseconds")
+        return timestamp(self._last_time)
 
     def _read(self, path: Path) -> Kept | None:
         """A record file, read once for each state it is found in; None if it is none, which is told once."""
@@ -194,6 +201,11 @@ class Store:
             kept = None
         self._rows[path] = (signature, kept)
         return kept
+
+
+def timestamp(microseconds: int) -> str:
+    """A time since the epoch in the one form that sorts as text: UTC, six digits, ``+00:00``."""
+    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat(timespec="microseconds")
 
 
 def _parsed(path: Path, status: os.stat_result) -> Kept:
@@ -215,7 +227,7 @@ def _parsed(path: Path, status: os.stat_result) -> Kept:
 def _record_files(folder: Path) -> list[Path]:
     try:
         names = os.listdir(folder)
-    except OSError:
+    except FileNotFoundError:
         return []
     return [folder / name for name in names if name.endswith(".json")]
 

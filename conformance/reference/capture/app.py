@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 from urllib.parse import unquote_to_bytes
 
 from conformance.reference.capture.client import Client, ClientLeft, Message, Receive, Send
@@ -21,6 +22,7 @@ from conformance.reference.store import SCHEMA_VERSION, Store
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Handler = Callable[[Client], Awaitable[None]]
 
 SESSION_PREFIX = b"/v1/sessions/"
@@ -84,18 +86,24 @@ class App:
         await client.json(200, await self._listing.models())
 
     async def _sessions(self, client: Client) -> None:
-        store = self._opened_store()
-        rows = await asyncio.get_running_loop().run_in_executor(self._threads, store.sessions)
+        rows = await self._read(self._opened_store().sessions)
         await client.json(200, {"schema_version": SCHEMA_VERSION, "sessions": rows})
 
     async def _completions(self, client: Client) -> None:
         store = self._opened_store()
         quoted = client.raw_path[len(SESSION_PREFIX) : -len(SESSION_SUFFIX)]
         session_id = decoded(unquote_to_bytes(quoted))
-        text = await asyncio.get_running_loop().run_in_executor(self._threads, store.envelope, session_id)
+        text = await self._read(lambda: store.envelope(session_id))
         if text is None:
             raise Refusal(404, "session_not_found", "unknown session")
         await client.whole(200, text)
+
+    async def _read(self, work: Callable[[], T]) -> T:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        except OSError as error:
+            message = f"the records cannot be read: {error.strerror}"
+            raise Refusal(500, "store_unreadable", message, kind="server_error") from None
 
     def _opened_store(self) -> Store:
         if self._store is None:

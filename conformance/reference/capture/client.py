@@ -55,6 +55,11 @@ class Client:
         """Whether the client is known to have left."""
         return self._leaving is not None and self._leaving.done()
 
+    async def stayed(self) -> bool:
+        """Whether the client is still there, after the event loop had a turn to notice that it is not."""
+        await asyncio.sleep(0)
+        return not self.gone
+
     def release(self) -> None:
         """Stop watching."""
         if self._leaving is not None:

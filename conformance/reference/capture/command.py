@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Never
 
 from conformance.reference.capture.config import ConfigError, Route, read_routes
+from conformance.reference.store import Store
 
 USAGE = 2
 CANNOT_START = 1
@@ -37,10 +38,6 @@ def main(argv: list[str]) -> int:
     except ConfigError as error:
         return _fail(USAGE, str(error))
 
-    # Only a configuration that can be served is worth loading a server for.
-    from conformance.reference.capture.serving import bound, serve
-    from conformance.reference.store import Store
-
     store = None if settings.log_dir is None else Store(settings.log_dir)
     try:
         if store is not None:
@@ -48,6 +45,9 @@ def main(argv: list[str]) -> int:
     except OSError as error:
         what = f"--rl-log-dir: got {str(settings.log_dir)!r} ({error.strerror}); allowed: a folder to write to"
         return _fail(USAGE, what)
+    # Only a configuration that can be served is worth loading a server for.
+    from conformance.reference.capture.serving import bound, serve
+
     try:
         listener = bound(settings.host, settings.port)
     except OSError as error:

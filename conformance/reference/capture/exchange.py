@@ -12,7 +12,6 @@ from conformance.reference.capture.answers import client_view, read_answer
 from conformance.reference.capture.client import EVENTS_TYPE, JSON_TYPE, Client
 from conformance.reference.capture.config import Route
 from conformance.reference.capture.errors import Refusal, record_lost
-from conformance.reference.capture.jsontext import JSONObject
 from conformance.reference.capture.records import record_of
 from conformance.reference.capture.requests import Call, read_call
 from conformance.reference.capture.streams import PING, chat_stream, error_frame
@@ -41,7 +40,7 @@ class Exchanges:
 
     async def chat(self, client: Client) -> None:
         """Answer one chat completion request."""
-        started_at = time.time_ns() // 1000
+        started_at = self._store.now() if self._store is not None else 0
         raw = await client.body()
         try:
             call = await self._sized(len(raw), lambda: read_call(raw, client.headers, self._routes))
@@ -94,8 +93,8 @@ class Exchanges:
         body = asking.result()
         recording = asyncio.create_task(self._run(lambda: _record(call, body, store, started_at)))
         await stream.attend(recording)
-        view, record_uuid = await recording
-        if not await stream.answer(view) and record_uuid != LOST:
+        answer, record_uuid = await recording
+        if not await stream.answer(answer) and record_uuid != LOST:
             await self._run(lambda: _mark_undelivered(call, store, record_uuid))
 
     async def _sized(self, size: int, work: Callable[[], T]) -> T:
@@ -126,19 +125,16 @@ class _Stream:
             if not done:
                 await self._ping()
 
-    async def answer(self, view: JSONObject) -> bool:
-        """Send the answer in the form that was asked for; tells whether the client was there to the end."""
+    async def answer(self, data: bytes) -> bool:
+        """Send the whole answer; tells whether the client was there to the end."""
         if self._client.gone:
             return False
         if self._asked.stream:
             await self._begin()
-            for frame in chat_stream(view, usage_chunk=self._asked.usage_chunk):
-                await self._client.part(frame)
         else:
-            data = jsontext.write(view)
             await self._client.start(200, JSON_TYPE, [(b"content-length", str(len(data)).encode())])
-            await self._client.part(data)
-        if self._client.gone:
+        await self._client.part(data)
+        if not await self._client.stayed():
             return False
         await self._client.finish()
         return True
@@ -153,8 +149,8 @@ class _Stream:
             await self._client.start(200, EVENTS_TYPE, [(b"cache-control", b"no-cache")])
 
 
-def _record(call: Call, body: bytes, store: Store, started_at: int) -> tuple[JSONObject, str]:
-    """Read the engine's answer and put it on disk; the client's view of it, and the record's uuid or LOST."""
+def _record(call: Call, body: bytes, store: Store, started_at: int) -> tuple[bytes, str]:
+    """Read the engine's answer and put it on disk; the client's answer, and the record's uuid or LOST."""
     answer = read_answer(body)
     record = record_of(call, answer, started_at)
     try:
@@ -162,7 +158,10 @@ def _record(call: Call, body: bytes, store: Store, started_at: int) -> tuple[JSO
     except (OSError, ValueError) as error:
         _mark_lost(call, store, error)
         record_uuid = LOST
-    return client_view(answer, call.asked), record_uuid
+    view = client_view(answer, call.asked)
+    if call.asked.stream:
+        return b"".join(chat_stream(view, usage_chunk=call.asked.usage_chunk)), record_uuid
+    return jsontext.write(view), record_uuid
 
 
 def _mark_lost(call: Call, store: Store, error: Exception) -> None:

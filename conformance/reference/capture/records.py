@@ -1,12 +1,12 @@
 """The record of one captured call, as the contract lays it out."""
 
 import logging
-from datetime import UTC, datetime, timedelta
 
 from conformance.reference.capture.jsontext import JSON, JSONObject
 from conformance.reference.capture.requests import Call
 from conformance.reference.capture.triples import Triple, triple_of
 from conformance.reference.capture.validity import count_warning, invalid_reason
+from conformance.reference.store import SCHEMA_VERSION, timestamp
 
 log = logging.getLogger(__name__)
 
@@ -19,13 +19,11 @@ SAMPLING_KEYS = (
 )
 MESSAGE_KEYS = ("tool_calls", "refusal", "function_call")
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 def record_of(call: Call, answer: JSONObject, started_at: int) -> JSONObject:
     """The record of an answered call; the store adds ``uuid``, ``captured_at`` and the settled parent.
 
-    ``started_at`` is in microseconds since the epoch. The call must have a caller.
+    ``started_at`` is in microseconds since the epoch, on the store's clock. The call must have a caller.
     """
     caller = call.caller
     assert caller is not None
@@ -36,7 +34,7 @@ def record_of(call: Call, answer: JSONObject, started_at: int) -> JSONObject:
     choice: JSONObject = choices[0] if choices else {}
     message: JSONObject = choice.get("message") or {}
     return {
-        "schema_version": 1,
+        "schema_version": SCHEMA_VERSION,
         "uuid": None,
         "session_id": caller.session_id,
         "parent_session_id": caller.parent_session_id,
@@ -66,11 +64,6 @@ def record_of(call: Call, answer: JSONObject, started_at: int) -> JSONObject:
             "injected": False,
         },
     }
-
-
-def timestamp(microseconds: int) -> str:
-    """A time since the epoch in the one form that sorts as text: UTC, six digits, ``+00:00``."""
-    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat(timespec="microseconds")
 
 
 def _assistant_turn(message: JSONObject) -> JSONObject:

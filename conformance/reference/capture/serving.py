@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import resource
 import signal
 import socket
 import sys
@@ -47,11 +48,13 @@ def serve(listener: socket.socket, routes: Mapping[str, Route], store: Store | N
     for signum in (signal.SIGTERM, signal.SIGINT):
         # The server raises the signal again when it has ended; this keeps the exit status at 0.
         signal.signal(signum, lambda *_: None)
+    _allow_many_connections()
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(listener, routes, store))
+        runner.run(serve_on(listener, routes, store))
 
 
-async def _serve(listener: socket.socket, routes: Mapping[str, Route], store: Store | None) -> None:
+async def serve_on(listener: socket.socket, routes: Mapping[str, Route], store: Store | None) -> None:
+    """Serve on the running event loop until a signal or the lifeline ends it."""
     app = App(routes, store)
     config = uvicorn.Config(
         app,
@@ -76,6 +79,11 @@ async def _serve(listener: socket.socket, routes: Mapping[str, Route], store: St
         await server.serve(sockets=[listener])
     finally:
         await app.close()
+
+
+def _allow_many_connections() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _hold_lifeline(server: uvicorn.Server) -> None:
