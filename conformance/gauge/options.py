@@ -24,6 +24,8 @@ class Chosen:
     strict: bool
     with_project: bool
     report: Path | None
+    engine: str | None
+    first_run: int
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -44,6 +46,10 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--with-project", action="store_true", help="this project's own decisions count for foreign systems too"
     )
+    group.addoption(
+        "--engine", default=None, metavar="URL", help="a fake vLLM that runs already, its tenants registered"
+    )
+    group.addoption("--first-run", type=int, default=0, help="with --engine: the number that runs are counted from")
     group.addoption("--report", default=None, metavar="DIR", help="write results.ndjson, summary.json, junit.xml there")
 
 
@@ -65,6 +71,8 @@ def judge_options(config: pytest.Config) -> Chosen:
         smoke=config.getoption("--smoke"),
         strict=config.getoption("--strict-levels"),
         with_project=config.getoption("--with-project"),
+        engine=config.getoption("--engine"),
+        first_run=config.getoption("--first-run"),
         report=None if report is None else Path(report).absolute(),
     )
 

@@ -126,6 +126,7 @@ class Session:
         error = call.excinfo.value if call.excinfo is not None else None
         if isinstance(error, SystemNotStarted):
             setattr(report, NOT_STARTED, str(error))
+            report.longrepr = error.why
             item.session.shouldstop = "a system did not start"
         elif report.failed and report.when != "call":
             case.break_down(f"{report.when}: {type(error).__name__}: {error}", judged=report.when == "teardown")

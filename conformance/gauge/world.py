@@ -27,7 +27,7 @@ class World:
     def __init__(self, chosen: Chosen, files: Path, worker: int) -> None:
         self._chosen = chosen
         self._files = files
-        self._first_run = worker * RUNS_PER_WORKER
+        self._first_run = chosen.first_run + worker * RUNS_PER_WORKER
         self._runs = 0
         self._engine: FakeEngine | None = None
         self._proxy: ProxyUnderTest | None = None
@@ -41,10 +41,11 @@ class World:
 
     @property
     def engine(self) -> FakeEngine:
+        if self._engine is None and self._chosen.engine is not None:
+            self._engine = FakeEngine(self._chosen.engine)
         if self._engine is None:
-            attach = self._attached_engine_port()
-            self._engine = start_engine(self._folder("engine"), port=attach)
-            asyncio.run(_register(self._engine))
+            self._engine = start_engine(self._folder("engine"), port=self._attached_engine_port())
+            asyncio.run(register_tenants(self._engine))
         return self._engine
 
     @property
@@ -106,6 +107,7 @@ class World:
         return int(profile.attach.engine.rpartition(":")[2])
 
 
-async def _register(engine: FakeEngine) -> None:
+async def register_tenants(engine: FakeEngine) -> None:
+    """What the shared routes point at."""
     for name, body in routing.tenants().items():
         await engine.tenant(name, body)

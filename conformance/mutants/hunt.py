@@ -1,10 +1,12 @@
 """Runs every mutant against the scenarios of the requirement it breaks, and says which were caught, and by what."""
 
+import asyncio
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +14,22 @@ from conformance.contract.vocabulary import Verdict
 from conformance.mutants.patch import Mutant, MutantError, load
 from conformance.report import ndjson
 from conformance.report.results import Report, family_of
+from conformance.systems import routing
+from conformance.systems.engine import FakeEngine, start_engine
 
-PROFILES = Path(__file__).parent.parent / "systems" / "profiles"
+HOUSE = Path(__file__).parent.parent
+PROFILES = HOUSE / "systems" / "profiles"
 REFERENCES = {
     "proxy": ("reference.toml", "conformance.reference.capture"),
     "rebuild": ("reference-rebuild.toml", "conformance.reference.rebuild"),
 }
 PATIENCE_SECONDS = 180.0
+RUNS_PER_MUTANT = 1000
+RUN_BLOCKS = 1_000_000 // RUNS_PER_MUTANT
 SMOKE = "test_smoke.py"
 """The scenarios that every mutant plays too: a plain conversation has to work in spite of the fault."""
+
+QUIET = ("-q", "-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist", "--import-mode=importlib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +48,8 @@ def hunt(names: Sequence[str], jobs: int) -> int:
     """0 if all were killed, else 1. Prints a line a mutant as it is decided."""
     chosen = pick(names)
     survivors: list[Caught] = []
-    with ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
-        waiting = [pool.submit(try_one, mutant) for mutant in chosen]
+    with _engine() as engine, ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+        waiting = [pool.submit(try_one, mutant, engine, block) for block, mutant in enumerate(chosen)]
         for count, done in enumerate(as_completed(waiting), start=1):
             caught = done.result()
             say(f"[{count}/{len(chosen)}] {caught.line()}")
@@ -69,31 +78,33 @@ def table(names: Sequence[str]) -> str:
     return "\n".join(f"{one.name:<44} {one.violates}  {one.about}" for one in pick(names))
 
 
-def try_one(mutant: Mutant) -> Caught:
-    """Run the scenarios that judge what the mutant violates, and the smoke scenario, against it."""
+@contextmanager
+def _engine() -> Iterator[FakeEngine]:
+    """One fake vLLM for all mutants: they differ in the proxy, and play in blocks of run numbers of their own."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        engine = start_engine(Path(folder))
+        try:
+            for name, body in routing.tenants().items():
+                asyncio.run(engine.tenant(name, body))
+            yield engine
+        finally:
+            engine.stop()
+
+
+def try_one(mutant: Mutant, engine: FakeEngine, block: int) -> Caught:
+    """Run the scenarios that judge what the mutant violates, and the smoke scenarios, against it."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         profile, ran = Path(folder, "mutant.toml"), Path(folder, "ran")
         profile.write_text(profile_of(mutant, ran), encoding="utf-8")
-        command = [
-            sys.executable,
-            "-m",
-            "conformance.cli",
-            "run",
-            "--system",
-            str(profile),
-            "--covering",
-            mutant.violates,
-            "--smoke",
-            "--report",
-            folder,
-            "-q",
-            "-p",
-            "no:randomly",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:xdist",
-        ]
+        options = {
+            "--system": profile,
+            "--covering": mutant.violates,
+            "--report": folder,
+            "--engine": engine.url,
+            "--first-run": block % RUN_BLOCKS * RUNS_PER_MUTANT,
+        }
+        arguments = [f"{name}={value}" for name, value in options.items()]
+        command = [sys.executable, "-m", "pytest", "-m", "e2e", "--smoke", *arguments, *QUIET, HOUSE / "scenarios"]
         try:
             finished = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         except subprocess.TimeoutExpired:

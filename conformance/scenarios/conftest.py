@@ -18,4 +18,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_pycollect_makeitem(obj: object, name: str) -> None:
     if name.startswith("test_") and inspect.iscoroutinefunction(obj):
-        pytest.mark.anyio(obj)
+        pytest.mark.usefixtures("anyio_backend")(pytest.mark.anyio(obj))

@@ -17,7 +17,12 @@ ALLOWED: dict[str, set[str]] = {
     "conformance.oracle": {"conformance.contract"},
     "conformance.report": {"conformance.contract"},
     "conformance.reference": {"conformance.contract"},
-    "conformance.mutants": {"conformance.reference", "conformance.contract", "conformance.report"},
+    "conformance.mutants": {
+        "conformance.contract",
+        "conformance.reference",
+        "conformance.report",
+        "conformance.systems",
+    },
     "conformance.gauge": {
         "conformance.contract",
         "conformance.oracle",
