@@ -46,4 +46,8 @@ FAULT_NAMES = (
     "split_bytes",
     "gzip",
     "slow_headers",
+    "stall",
+    "close_after",
+    "joined_events",
+    "lone_surrogate",
 )

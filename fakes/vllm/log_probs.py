@@ -50,13 +50,13 @@ def draw_alternatives(
     place: str, ids: Sequence[int], chosen: Sequence[float], count: int, vocabulary_size: int, bits: Bits = 32
 ) -> list[list[tuple[int, float]]]:
     """The ``count`` best candidates of each position, best first: the chosen id, then others that are less likely."""
-    others = draw(f"{place}|others", [0] * (len(ids) * max(count - 1, 0)), bits)
+    fewer = max(count - 1, 0)
+    others = draw(f"{place}|others", [0] * (len(ids) * fewer), bits)
     rows: list[list[tuple[int, float]]] = []
     for position, (token, log_prob) in enumerate(zip(ids, chosen, strict=True)):
-        row = [(token, log_prob)] if count else []
-        for rank in range(1, count):
-            step = others[position * (count - 1) + rank - 1]
-            # Doubling a float32 keeps it one, so the candidates stay float32 values too.
-            row.append(((token + rank * 7) % vocabulary_size, min(log_prob, step) * 2.0**rank))
-        rows.append(row)
+        steps = others[position * fewer : (position + 1) * fewer]
+        # Doubling a float32 keeps it one, so the candidates stay float32 values too.
+        likely = sorted((2 * min(log_prob, step) for step in steps), reverse=True)
+        near = ((token + 7 * rank) % vocabulary_size for rank in range(1, count))
+        rows.append([(token, log_prob), *zip(near, likely, strict=True)] if count else [])
     return rows

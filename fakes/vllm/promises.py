@@ -13,6 +13,7 @@ from fakes.vllm.playbook import TAG, Content, Playbook, PlaybookError, contents_
 from fakes.vllm.splits import Splitter
 from fakes.vllm.tags import format_tag
 from fakes.vllm.template import dump_arguments, generated_body
+from fakes.vllm.tokenizer import END_OF_TEXT, TURN_END
 
 
 def check_promises(playbook: Playbook, source: str, encoding: tiktoken.Encoding) -> None:
@@ -26,11 +27,10 @@ def check_promises(playbook: Playbook, source: str, encoding: tiktoken.Encoding)
                 raise PlaybookError(
                     f"{source}: {place}: cannot be sampled faithfully: {broken}; change it or say sampling: drifting"
                 )
-        elif not _can_drift(content, encoding, splitter):
-            raise PlaybookError(
-                f"{source}: {place}: cannot drift: it has no token to split; "
-                "give it longer text or say sampling: faithful"
-            )
+        else:
+            stuck = _undrifting(content, encoding, splitter)
+            if stuck is not None:
+                raise PlaybookError(f"{source}: {place}: cannot drift: {stuck}")
 
 
 def unfaithful(content: Content, encoding: tiktoken.Encoding) -> str | None:
@@ -80,23 +80,21 @@ def _unfaithful_arguments(content: Content, encoding: tiktoken.Encoding) -> str 
     return None
 
 
-def _can_drift(content: Content, encoding: tiktoken.Encoding, splitter: Splitter) -> bool:
+def _undrifting(content: Content, encoding: tiktoken.Encoding, splitter: Splitter) -> str | None:
+    """Why this content cannot be another split of its text; explicit ids are their author's affair."""
     if content.ids is not None:
-        return any(isinstance(item, str) for item in content.ids) or _is_another_split(content, encoding)
+        return None
     calls = [
         (call.name, call.arguments if isinstance(call.arguments, str) else dump_arguments(call.arguments))
         for call in content.calls
     ]
     body = generated_body(content.text or "", content.reasoning, calls).replace(TAG, format_tag(0, 0, 0))
-    return splitter.can_split(encoding.encode(body, allowed_special="all"))
-
-
-def _is_another_split(content: Content, encoding: tiktoken.Encoding) -> bool:
-    ids = [item for item in content.ids or () if isinstance(item, int)]
-    try:
-        return encoding.encode(encoding.decode(ids), allowed_special="all") != ids
-    except KeyError:
-        return True
+    for end in (END_OF_TEXT, TURN_END):
+        if end in body:
+            return f"it holds {end}, which would end the generation there; write it as ids"
+    if not splitter.can_split(encoding.encode(body, allowed_special="all")):
+        return "it has no token to split; give it longer text or say sampling: faithful"
+    return None
 
 
 def _special_in(text: str, encoding: tiktoken.Encoding) -> str | None:

@@ -28,7 +28,7 @@ class Splitter:
         return known
 
     def drifted(self, ids: Sequence[int], place: str, variant: int) -> list[int]:
-        """The text of ``ids`` in another split; variants below 2^groups - 1 all differ.
+        """The text of ``ids`` in another split; variants below 2^n - 1 differ, n splittable tokens, six at most.
 
         ``place`` says which tokens are split, so that conversations drift at different positions. Ids that cannot be
         split come back as they are.
@@ -39,8 +39,8 @@ class Splitter:
         digest = hashlib.shake_128(place.encode()).digest(2 * len(positions))
         order = sorted(range(len(positions)), key=lambda rank: (digest[rank], rank))
         groups = min(_GROUPS, len(positions))
-        chosen = variant % (2**groups - 1) + 1
-        split_at = {positions[at]: at for rank, at in enumerate(order) if chosen >> (rank % groups) & 1}
+        cycle, chosen = divmod(variant, 2**groups - 1)
+        split_at = {positions[at]: at for rank, at in enumerate(order) if (chosen + 1) >> (rank % groups) & 1}
         result: list[int] = []
         for position, token in enumerate(ids):
             at = split_at.get(position)
@@ -48,7 +48,7 @@ class Splitter:
                 result.append(token)
             else:
                 pairs = self.halves(token)
-                result.extend(pairs[digest[len(positions) + at] % len(pairs)])
+                result.extend(pairs[(digest[len(positions) + at] + cycle) % len(pairs)])
         return result
 
     def _find_halves(self, token: int) -> tuple[tuple[int, int], ...]:

@@ -33,17 +33,15 @@ class Stopper:
         """Cut ``ids`` at the first condition that holds; ``room`` is the most tokens there may be.
 
         The stop token, or the tokens of the stop string up to the one that completes it, stay in the ids. An end token
-        wins over the room when both fall on the same token.
+        wins over the room when both fall on the same token; one in the middle is the playbook's wish and ends nothing.
         """
-        ends = {self._turn_end: None, self._end_of_text: self._end_of_text}
         length, finish = len(ids), self._own_finish(ids)
         reason: int | str | None = self._own_reason(ids)
         stop_ids = set(stop_token_ids) - {self._turn_end}
-        for position, token in enumerate(ids):
-            if token in stop_ids or (token in ends and position < len(ids) - 1 and token == self._turn_end):
-                length, finish = position + 1, "stop"
-                reason = token if token in stop_ids else None
-                break
+        if stop_ids:
+            position = next((at for at, token in enumerate(ids) if token in stop_ids), None)
+            if position is not None:
+                length, finish, reason = position + 1, "stop", ids[position]
         if length > room:
             length, finish, reason = room, "length", None
         found = self._stop_string(ids[:length], stop)
