@@ -45,8 +45,11 @@ class TraceErrorShape(_Line):
 
 
 class ExcludedRecord(_Line):
+    """A record that stands in no trajectory; ``error`` is the rule an invalid one broke, where the system tells."""
+
     record_uuid: str
     why: ExcludedWhy
+    error: TraceErrorShape | None = None
 
 
 class Note(_Line):

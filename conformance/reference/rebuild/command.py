@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from pydantic import ValidationError
 
 from conformance.contract.rebuilds import PROTOCOL_VERSION, RebuildAnswer, RebuildRequest
+from conformance.contract.vocabulary import ReasonCode
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.rollout import failed, rebuild
 
@@ -60,12 +61,16 @@ def answer_to(line: bytes) -> RebuildAnswer:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return failed("", TraceError(Rule.REQUEST, f"the line is no JSON: {error}"))
+        return refused("", TraceError(Rule.REQUEST, f"the line is no JSON: {error}"))
     try:
         request = request_of(value)
     except TraceError as error:
-        return failed(_id_of(value), error)
+        return refused(_id_of(value), error)
     return rebuild(request)
+
+
+def refused(answer_id: str, error: TraceError) -> RebuildAnswer:
+    return failed(answer_id, error, ReasonCode.NO_RECORDS)
 
 
 def request_of(value: Any) -> RebuildRequest:

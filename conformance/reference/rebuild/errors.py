@@ -2,11 +2,14 @@
 
 from enum import StrEnum
 
+from conformance.contract.rebuilds import TraceErrorShape
+
 
 class Rule(StrEnum):
     """What a record, an envelope or a request must be. A trace error names exactly one of them."""
 
     REQUEST = "request"
+    NO_RECORDS = "no_records"
     SOURCE = "source"
     ENVELOPE = "envelope"
     RECORD_OBJECT = "record_object"
@@ -39,3 +42,7 @@ class TraceError(Exception):
         self.rule = rule
         self.message = message
         self.record_uuid = record_uuid
+
+    def shape(self) -> TraceErrorShape:
+        """The error as an answer carries it."""
+        return TraceErrorShape(rule=self.rule, record_uuid=self.record_uuid, message=self.message)

@@ -1,23 +1,26 @@
 """The kept calls as runs of certified turns: where a chain breaks or branches, the next run starts."""
 
 from collections import Counter
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 from conformance.contract.rebuilds import Note
 from conformance.contract.vocabulary import NoteCode, ReasonCode
 from conformance.reference.rebuild.chain import Link, judge, roles_added
+from conformance.reference.rebuild.errors import TraceError
 from conformance.reference.rebuild.siblings import Family
-from conformance.reference.rebuild.side_calls import Segment
+from conformance.reference.rebuild.side_calls import Line, Segment
 from conformance.reference.rebuild.turns import Keys, Turn
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Why a rollout is not clean, and at which turn that shows."""
+    """Why a rollout is not clean, at which turn that shows, and the trace error it follows from."""
 
     reason: ReasonCode
     detail: str
     turn: Turn | None = None
+    error: TraceError | None = None
 
 
 @dataclass(eq=False)
@@ -30,25 +33,37 @@ class Piece:
 
 @dataclass
 class Walk:
-    """All runs of one line, with what was found on the way."""
+    """The runs of an agent's lines, with what was found on the way.
+
+    ``answers`` are the generated turns of all valid records; ``invalid_answers`` those of the others, with the
+    error that made them invalid.
+    """
 
     links: dict[str, Link]
     family: Family
     keys: Keys
-    invalid_answers: frozenset[int]
+    answers: Set[int]
+    invalid_answers: Mapping[int, TraceError]
     pieces: list[Piece] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
-    def add(self, segment: Segment) -> None:
-        """Cuts one segment into pieces."""
+    def add_line(self, line: Line) -> None:
+        self._add(line.segments[0])
+        for segment in line.segments[1:]:
+            start = segment.turns[0]
+            self.findings.append(Finding(ReasonCode.HISTORY_REWRITTEN, "a rewritten history starts here", start))
+            self._add(segment, known=self.answers)
+
+    def _add(self, segment: Segment, known: Set[int] = frozenset()) -> None:
+        """Cuts one segment into pieces. Its first history may hold the ``known`` turns of segments before."""
         weights = _weights(segment, self.family)
         if len(segment.roots) > 1:
             self.findings.append(Finding(ReasonCode.FORK, "several first calls are continued", segment.roots[-1]))
         open_turns: list[Turn] = []
         homes: dict[str, Piece] = {}
         for root in segment.roots:
-            self._look_for_uncaptured(None, root)
+            self._look_for_uncaptured(None, root, known)
             homes[root.uuid] = self._start(root, list(root.exact))
             open_turns.append(root)
         while open_turns:
@@ -82,18 +97,20 @@ class Walk:
         self.pieces.append(piece)
         return piece
 
-    def _look_for_uncaptured(self, parent: Turn | None, turn: Turn) -> None:
+    def _look_for_uncaptured(self, parent: Turn | None, turn: Turn, known: Set[int] = frozenset()) -> None:
         added = roles_added(parent, turn)
-        if "assistant" not in added:
-            return
         start = turn.request_length - len(added)
-        said = {turn.normal[start + i] for i, role in enumerate(added) if role == "assistant"}
+        said = {turn.normal[start + i] for i, role in enumerate(added) if role == "assistant"} - known
+        if not said:
+            return
         self._note(turn, NoteCode.UNCAPTURED_TURN)
-        if said & self.invalid_answers:
-            self.findings.append(Finding(ReasonCode.INVALID_RECORD, "it continues a record that is not valid", turn))
-        else:
+        error = next((self.invalid_answers[one] for one in sorted(said) if one in self.invalid_answers), None)
+        if error is None:
             detail = "its history holds an assistant turn without a record"
             self.findings.append(Finding(ReasonCode.UNCAPTURED_TURN, detail, turn))
+        else:
+            detail = f"its history holds the turn of record {error.record_uuid}, which is invalid: {error.message}"
+            self.findings.append(Finding(ReasonCode.INVALID_RECORD, detail, turn, error))
 
     def _note(self, turn: Turn, *codes: NoteCode) -> None:
         self.notes.extend(Note(record_uuid=turn.uuid, code=code) for code in codes)

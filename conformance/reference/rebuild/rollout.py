@@ -1,10 +1,11 @@
 """The rebuild of a source: each session its own trajectories, the root's outcome the rollout's."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from conformance.contract.rebuilds import RebuildAnswer, RebuildRequest, TraceErrorShape
 from conformance.contract.vocabulary import Outcome, ReasonCode
-from conformance.reference.rebuild.errors import TraceError
+from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.outcome import gravest, is_withheld, outcome_of, sentence
 from conformance.reference.rebuild.pieces import Finding
 from conformance.reference.rebuild.session import SessionRollout, rebuild_session
@@ -14,37 +15,57 @@ from conformance.reference.rebuild.sources import Sessions, read
 def rebuild(request: RebuildRequest) -> RebuildAnswer:
     """The answer to one request. What the trace breaks is told in it; nothing is raised."""
     try:
-        answer = rollout(request.id, read(request.source))
+        rebuilt = rebuild_sessions(read(request.source))
     except TraceError as error:
-        return failed(request.id, error)
-    if request.allow_partial:
-        return answer
-    return strict(answer)
+        return failed(request.id, error, ReasonCode.NO_RECORDS)
+    worst = gravest([session.broken for session in rebuilt.sessions if session.broken] + rebuilt.findings)
+    if worst is not None and not request.allow_partial:
+        return failed(request.id, _error_behind(worst), worst.reason)
+    finding = rebuilt.finding
+    return RebuildAnswer(
+        id=request.id,
+        outcome=outcome_of(finding),
+        withheld=is_withheld(finding),
+        reason=None if finding is None else sentence(finding),
+        reason_code=None if finding is None else finding.reason,
+        error=error_of(rebuilt),
+        excluded=[excluded for session in rebuilt.sessions for excluded in session.excluded],
+        notes=[note for session in rebuilt.sessions for note in session.notes],
+        trajectories=[trajectory for session in rebuilt.sessions for trajectory in session.trajectories],
+    )
 
 
-def rollout(answer_id: str, sessions: Sessions) -> RebuildAnswer:
+@dataclass(frozen=True)
+class Rollout:
+    """The sessions of a source, the root first, and what was found wrong with the whole."""
+
+    sessions: list[SessionRollout]
+    findings: list[Finding]
+
+    @property
+    def finding(self) -> Finding | None:
+        """Null where the rollout is clean; a broken child does not count, it has its own outcome."""
+        return gravest(self.findings)
+
+
+def rebuild_sessions(sessions: Sessions) -> Rollout:
     """Raises TraceError where the source holds no session at all."""
     if not sessions.found:
-        raise sessions.faults[0] if sessions.faults else TraceError(ReasonCode.NO_RECORDS, "no session was captured")
+        raise sessions.faults[0] if sessions.faults else TraceError(Rule.NO_RECORDS, "no session was captured")
     rebuilt = [rebuild_session(session) for _, session in sorted(sessions.found.items())]
     main, findings = choose_root(rebuilt)
     if sessions.faults:
         findings.append(Finding(ReasonCode.RECORDS_LOST, sessions.faults[0].message))
     if main.finding is not None:
         findings.append(main.finding)
-    finding = gravest(findings)
-    ordered = [main, *(session for session in rebuilt if session is not main)]
-    return RebuildAnswer(
-        id=answer_id,
-        outcome=outcome_of(finding),
-        withheld=is_withheld(finding),
-        reason=None if finding is None else sentence(finding),
-        reason_code=None if finding is None else finding.reason,
-        error=None if main.error is None else shape(main.error),
-        excluded=[excluded for session in ordered for excluded in session.excluded],
-        notes=[note for session in ordered for note in session.notes],
-        trajectories=[trajectory for session in ordered for trajectory in session.trajectories],
-    )
+    return Rollout([main, *(session for session in rebuilt if session is not main)], findings)
+
+
+def error_of(rebuilt: Rollout) -> TraceErrorShape | None:
+    """The error an answer carries: that of a rollout of which nothing is left."""
+    if rebuilt.finding is None or outcome_of(rebuilt.finding) is not Outcome.FAILED:
+        return None
+    return _error_behind(rebuilt.finding).shape()
 
 
 def choose_root(rebuilt: Sequence[SessionRollout]) -> tuple[SessionRollout, list[Finding]]:
@@ -60,27 +81,19 @@ def choose_root(rebuilt: Sequence[SessionRollout]) -> tuple[SessionRollout, list
     return by_size[0], []
 
 
-def strict(answer: RebuildAnswer) -> RebuildAnswer:
-    """The answer where nothing partial is allowed: clean as it is, or an error."""
-    broken = next((one for one in answer.trajectories if one.outcome is not Outcome.CLEAN), None)
-    if answer.outcome is Outcome.CLEAN and broken is None:
-        return answer
-    reason = answer.reason_code or (broken.reason_code if broken else None) or ReasonCode.NO_VALID_RECORD
-    where = broken.session_id if broken else ""
-    error = TraceError(reason, answer.reason or f"session {where} is not clean: {reason}")
-    return failed(answer.id, error if answer.error is None else TraceError(**answer.error.model_dump()))
+def _error_behind(finding: Finding) -> TraceError:
+    if finding.error is not None:
+        return finding.error
+    return TraceError(finding.reason, sentence(finding), finding.turn.uuid if finding.turn else None)
 
 
-def failed(answer_id: str, error: TraceError) -> RebuildAnswer:
+def failed(answer_id: str, error: TraceError, reason: ReasonCode) -> RebuildAnswer:
+    """The answer that stands for a raised error: no trajectory, nothing to train."""
     return RebuildAnswer(
         id=answer_id,
         outcome=Outcome.FAILED,
         withheld=True,
         reason=error.message,
-        reason_code=ReasonCode.NO_VALID_RECORD,
-        error=shape(error),
+        reason_code=reason,
+        error=error.shape(),
     )
-
-
-def shape(error: TraceError) -> TraceErrorShape:
-    return TraceErrorShape(rule=error.rule, record_uuid=error.record_uuid, message=error.message)

@@ -17,19 +17,22 @@ from conformance.reference.rebuild.side_calls import choose, lines, segments
 from conformance.reference.rebuild.sources import Session
 from conformance.reference.rebuild.trainer_view import trainer_view
 from conformance.reference.rebuild.turns import Keys, Turn
-from conformance.reference.rebuild.validate import turn_of
+from conformance.reference.rebuild.validate import check_message, turn_of
 
 WHOLE_ANSWERS = ("stop", "tool_calls", "function_call")
 
 
 @dataclass
 class SessionRollout:
-    """What became of one session. ``finding`` is null where its own agent's rollout is clean."""
+    """What became of one session.
+
+    ``finding`` is null where its own agent is clean, ``broken`` where all its agents are.
+    """
 
     session_id: str
     parent: str | None
     finding: Finding | None = None
-    error: TraceError | None = None
+    broken: Finding | None = None
     trajectories: list[Trajectory] = field(default_factory=list)
     excluded: list[ExcludedRecord] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -48,34 +51,41 @@ class Validated:
 
     turns: list[Turn]
     errors: list[TraceError]
-    invalid_uuids: list[str]
-    invalid_answers: frozenset[int]
+    invalid_answers: dict[int, TraceError]
 
 
 def validated(session: Session, keys: Keys) -> Validated:
-    """A record without a usable uuid is named by its place, ``#0`` for the first."""
+    """A record without a usable uuid is named by its number in the envelope, ``#0`` for the first."""
     turns: dict[str, Turn] = {}
-    errors, uuids, answers = [], [], set()
-    for index, record in enumerate(session.records):
+    known = Validated([], [], {})
+    for index, record in sorted(enumerate(session.records), key=lambda pair: _raw_place(pair[1])):
         try:
             turn = turn_of(record, session.session_id, keys)
             if turn.uuid in turns:
                 raise TraceError(Rule.UUID_UNIQUE, f"two records have the uuid {turn.uuid}", turn.uuid)
             turns[turn.uuid] = turn
         except TraceError as error:
-            errors.append(error)
-            uuids.append(error.record_uuid or f"#{index}")
-            answers |= _answer_of(record, keys)
-    in_order = sorted(turns.values(), key=lambda turn: turn.place)
-    return Validated(in_order, errors, uuids, frozenset(answers))
+            named = TraceError(error.rule, error.message, error.record_uuid or f"#{index}")
+            known.errors.append(named)
+            for answer in _answer_of(record, keys):
+                known.invalid_answers.setdefault(answer, named)
+    known.turns.extend(sorted(turns.values(), key=lambda turn: turn.place))
+    return known
 
 
-def _answer_of(record: Any, keys: Keys) -> set[int]:
+def _raw_place(record: Any) -> tuple[str, str]:
+    known = record if isinstance(record, dict) else {}
+    return str(known.get("captured_at")), str(known.get("uuid"))
+
+
+def _answer_of(record: Any, keys: Keys) -> list[int]:
     """The generated turn of a record that is not valid, if it can be read at all."""
     try:
-        return {keys.of_message(record["messages"][-1])[1]}
-    except (TraceError, LookupError, TypeError, AttributeError):
-        return set()
+        message = record["messages"][-1]
+        check_message(message, "the generated turn")
+        return [keys.of_message(message)[1]]
+    except (TraceError, LookupError, TypeError):
+        return []
 
 
 def rebuild_session(session: Session) -> SessionRollout:
@@ -83,15 +93,21 @@ def rebuild_session(session: Session) -> SessionRollout:
     keys = Keys()
     rollout = SessionRollout(session.session_id, session.parent)
     known = validated(session, keys)
-    rollout.exclude(known.invalid_uuids, ExcludedWhy.INVALID)
+    rollout.excluded += [
+        ExcludedRecord(record_uuid=str(error.record_uuid), why=ExcludedWhy.INVALID, error=error.shape())
+        for error in known.errors
+    ]
     if not known.turns:
         return _failed(rollout, known.errors)
     lost = [Finding(ReasonCode.RECORDS_LOST, "the proxy says that records are lost")] if session.incomplete else []
     split = agents(known.turns)
     if sum(agent.is_root for agent in split) > 1:
         lost.append(Finding(ReasonCode.SEVERAL_ROOTS, "several native sessions without a parent"))
+    if len(split) > 1 and not split[0].is_root:
+        lost.append(Finding(ReasonCode.NO_ROOT, "several agents and no call of the session's own"))
     for agent in split:
-        finding = _rebuild_agent(agent, rollout, known.invalid_answers, keys, lost)
+        finding = _rebuild_agent(agent, rollout, known, keys, lost)
+        rollout.broken = rollout.broken or finding
         if agent is split[0]:
             rollout.finding = finding
     return rollout
@@ -99,8 +115,8 @@ def rebuild_session(session: Session) -> SessionRollout:
 
 def _failed(rollout: SessionRollout, errors: Sequence[TraceError]) -> SessionRollout:
     reason = ReasonCode.NO_VALID_RECORD if errors else ReasonCode.NO_RECORDS
-    rollout.error = errors[0] if errors else TraceError(Rule.ENVELOPE, "the session holds no record")
-    rollout.finding = Finding(reason, rollout.error.message)
+    error = errors[0] if errors else TraceError(Rule.NO_RECORDS, "the session holds no record")
+    rollout.finding = rollout.broken = Finding(reason, error.message, error=error)
     rollout.trajectories.append(
         Trajectory(
             session_id=rollout.session_id,
@@ -114,34 +130,34 @@ def _failed(rollout: SessionRollout, errors: Sequence[TraceError]) -> SessionRol
 
 
 def _rebuild_agent(
-    agent: Agent, rollout: SessionRollout, invalid_answers: frozenset[int], keys: Keys, lost: Sequence[Finding]
+    agent: Agent, rollout: SessionRollout, known: Validated, keys: Keys, lost: Sequence[Finding]
 ) -> Finding | None:
     twins = without_twins(agent.turns)
     found_links = links(twins.kept, keys)
     kin = family(twins.kept, found_links)
     choice = choose(lines(segments(kin)))
-    walk = Walk(found_links, kin, keys, invalid_answers)
+    answers = {turn.answer for turn in known.turns}
+    walk = Walk(found_links, kin, keys, answers, known.invalid_answers)
     walk.findings.extend(lost)
     if choice.reason is not None:
         walk.findings.append(Finding(choice.reason, "several conversations that no id tells apart"))
     for line in choice.lines:
-        for segment in line.segments:
-            walk.add(segment)
-        if len(line.segments) > 1:
-            start = line.segments[1].turns[0]
-            walk.findings.append(Finding(ReasonCode.HISTORY_REWRITTEN, "a rewritten history starts here", start))
+        walk.add_line(line)
     _look_for_unresolved(walk, twins.unsure | kin.unresolved)
-    side_calls = {turn.uuid for turn in choice.side_calls}
-    orphans = [turn.uuid for turn in (*twins.orphans, *kin.orphans)]
-    rollout.exclude(orphans, ExcludedWhy.ORPHAN)
-    rollout.exclude([turn.uuid for turn in choice.side_calls], ExcludedWhy.SIDE_CALL)
-    rollout.notes += [Note(record_uuid=uuid, code=NoteCode.TWIN) for uuid in sorted(twins.doubled - side_calls)]
-    rollout.notes += walk.notes
+    _exclude(rollout, [*twins.orphans, *kin.orphans], choice.side_calls)
+    pieces = longest_first(walk.pieces)
+    rollout.notes += [*walk.notes, *_notes(pieces, twins.doubled)]
     finding = gravest(walk.findings)
-    main = longest_first(walk.pieces)
-    rollout.notes += _cut_generations(main)
-    rollout.trajectories += [_trajectory(piece, agent, rollout, finding) for piece in main]
+    rollout.trajectories += [_trajectory(piece, agent, rollout, finding) for piece in pieces]
     return finding
+
+
+def _exclude(rollout: SessionRollout, orphans: Sequence[Turn], side_calls: Sequence[Turn]) -> None:
+    """A side call that was retried is a side call as often as it was asked."""
+    kinds = {(turn.tools_key, turn.system) for turn in side_calls}
+    beside = [turn for turn in orphans if (turn.tools_key, turn.system) in kinds]
+    rollout.exclude([turn.uuid for turn in orphans if turn not in beside], ExcludedWhy.ORPHAN)
+    rollout.exclude([turn.uuid for turn in (*side_calls, *beside)], ExcludedWhy.SIDE_CALL)
 
 
 def _look_for_unresolved(walk: Walk, unresolved: set[str]) -> None:
@@ -159,12 +175,13 @@ def longest_first(pieces: Sequence[Piece]) -> list[Piece]:
     return [main, *(piece for piece in in_order if piece is not main)]
 
 
-def _cut_generations(pieces: Sequence[Piece]) -> list[Note]:
+def _notes(pieces: Sequence[Piece], doubled: set[str]) -> list[Note]:
+    turns = [turn for piece in pieces for turn in piece.turns]
+    cut = [turn.uuid for turn in turns if turn.finish_reason not in WHOLE_ANSWERS]
+    twins = [turn.uuid for turn in turns if turn.uuid in doubled]
     return [
-        Note(record_uuid=turn.uuid, code=NoteCode.CUT_GENERATION)
-        for piece in pieces
-        for turn in piece.turns
-        if turn.finish_reason not in WHOLE_ANSWERS
+        *(Note(record_uuid=uuid, code=NoteCode.CUT_GENERATION) for uuid in cut),
+        *(Note(record_uuid=uuid, code=NoteCode.TWIN) for uuid in twins),
     ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import ProxyHandler, build_opener
 
@@ -45,9 +45,9 @@ class Sessions:
 
 def read(source: Source) -> Sessions:
     """The sessions of a source. Raises TraceError where it is none of the four, or cannot be reached."""
-    given = source.model_fields_set & {"envelope", "sessions", "log_dir", "url"}
+    given = [key for key in ("envelope", "sessions", "log_dir", "url") if getattr(source, key) is not None]
     if len(given) != 1:
-        seen = ", ".join(sorted(given)) or "none"
+        seen = ", ".join(given) or "none"
         raise TraceError(Rule.SOURCE, f"source needs exactly one of envelope, sessions, log_dir, url; seen {seen}")
     if source.sessions is not None:
         return _from_envelopes(source.sessions)
@@ -55,8 +55,6 @@ def read(source: Source) -> Sessions:
         return _from_directory(Path(source.log_dir))
     if source.url is not None:
         return _from_proxy(source.url.rstrip("/"))
-    if "envelope" not in given:
-        raise TraceError(Rule.SOURCE, f"source.{given.pop()} must not be null")
     sessions = Sessions()
     sessions.add(session_of(source.envelope))
     return sessions
@@ -161,5 +159,8 @@ def _get(url: str) -> Any:
     try:
         with opener.open(url, timeout=TIMEOUT_SECONDS) as response:
             return json.loads(response.read())
+    except HTTPError as error:
+        error.close()
+        raise TraceError(Rule.SOURCE, f"the proxy answered {error.code} where its sessions were asked for") from None
     except (URLError, OSError, ValueError, RecursionError) as error:
         raise TraceError(Rule.SOURCE, f"the proxy's sessions cannot be read: {error}") from None

@@ -141,13 +141,14 @@ def _messages(value: Any) -> list[Message]:
     if not isinstance(value, list) or not value:
         raise TraceError(Rule.MESSAGES, f"messages must be a non-empty list, seen {_kind(value)}")
     for index, message in enumerate(value):
-        _check_message(message, f"messages[{index}]")
+        check_message(message, f"messages[{index}]")
     if value[-1]["role"] != "assistant":
         raise TraceError(Rule.LAST_MESSAGE, f"the last message must be assistant, seen {value[-1]['role']}")
     return value
 
 
-def _check_message(message: Any, where: str) -> None:
+def check_message(message: Any, where: str) -> None:
+    """Raises TraceError where the message is none that a chat request may hold."""
     if not isinstance(message, dict):
         raise TraceError(Rule.MESSAGES, f"{where} must be an object, seen {_kind(message)}")
     role = message.get("role")

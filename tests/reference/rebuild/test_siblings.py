@@ -1,0 +1,118 @@
+"""Retries, nudges and forks: which of several calls for the same turn is the turn."""
+
+from typing import Any
+
+from conformance.contract.rebuilds import RebuildAnswer
+from tests.reference.rebuild.making import (
+    JSON,
+    call,
+    rebuilt,
+    record,
+    result,
+    said,
+    system,
+    trained,
+    two_turns,
+    user,
+)
+
+ASKED = [system(), user("Look.")]
+FIRST = said("I look.", call('{"command": "ls"}'))
+HISTORY = [*ASKED, FIRST, result("a b")]
+LAST_PROMPT = [1, 2, 3, 10, 11, 4, 5]
+
+
+def orphans(found: RebuildAnswer) -> list[str]:
+    return [one.record_uuid for one in found.excluded if one.why == "orphan"]
+
+
+def retry_of_first(n: int, ids: list[int], text: str = "Never mind.") -> JSON:
+    return record(n, [*ASKED, said(text)], [1, 2, 3], ids)
+
+
+def retry_of_last(n: int, ids: list[int], **changes: Any) -> JSON:
+    return record(n, [*HISTORY, said("Other.")], LAST_PROMPT, ids, **changes)
+
+
+def test_a_retry_that_nothing_continues_is_an_orphan_wherever_it_sorts() -> None:
+    for place in (5, 0):
+        turns = two_turns()
+        retry = retry_of_first(9, [20, 21]) | {"captured_at": f"2026-11-29T0{place}:00:00.000000+00:00"}
+        found = rebuilt(*turns, retry)
+        assert (found.outcome, orphans(found)) == ("clean", ["u9"])
+        assert trained(found) == [10, 11, 12, 13]
+
+
+def test_of_several_last_calls_the_last_is_kept_and_withheld() -> None:
+    found = rebuilt(*two_turns(), retry_of_last(2, [20, 21]))
+    assert (found.outcome, found.withheld, found.reason_code) == ("partial", True, "unresolved_siblings")
+    assert orphans(found) == ["u1"]
+    assert [one.record_uuids for one in found.trajectories] == [["u0", "u2"]]
+    assert trained(found) == []
+
+
+def test_an_equal_retry_of_the_last_call_is_no_fork_and_the_later_stands_for_both() -> None:
+    turns = two_turns()
+    found = rebuilt(*turns, turns[1] | {"uuid": "u2", "captured_at": "2026-11-29T10:00:00.000002+00:00"})
+    assert (found.outcome, found.withheld) == ("clean", False)
+    assert orphans(found) == ["u1"]
+    assert [(note.record_uuid, note.code) for note in found.notes] == [("u2", "twin")]
+    assert trained(found) == [10, 11, 12, 13]
+
+
+def test_an_equal_retry_of_a_continued_call_is_trained_once() -> None:
+    turns = two_turns()
+    twin = turns[0] | {"uuid": "u00", "captured_at": "2026-11-29T09:00:00.000000+00:00"}
+    found = rebuilt(*turns, twin)
+    assert (found.outcome, orphans(found)) == ("clean", ["u00"])
+    assert trained(found) == [10, 11, 12, 13]
+
+
+def test_equal_ids_with_other_log_probs_are_not_trained() -> None:
+    turns = two_turns()
+    found = rebuilt(*turns, turns[0] | {"uuid": "u2", "generation_log_probs": [-3.0, -4.0]})
+    assert (found.withheld, found.reason_code) == (True, "unresolved_siblings")
+
+
+def test_of_two_calls_with_the_same_text_the_one_whose_ids_the_next_prompt_holds_is_the_turn() -> None:
+    turns = two_turns()
+    other = record(2, turns[0]["messages"], [1, 2, 3], [10, 12])
+    found = rebuilt(*turns, other)
+    assert (found.outcome, orphans(found)) == ("clean", ["u2"])
+    assert trained(found) == [10, 11, 12, 13]
+
+
+def test_two_continued_calls_are_a_fork_with_the_shared_prefix_once() -> None:
+    turns = two_turns()
+    fork = retry_of_last(2, [20, 21])
+    tails = [
+        record(3, [*turns[1]["messages"], user("More."), said("Yes.")], [*LAST_PROMPT, 12, 13, 6], [30]),
+        record(4, [*fork["messages"], user("More."), said("No.")], [*LAST_PROMPT, 20, 21, 6], [31]),
+    ]
+    found = rebuilt(*turns, fork, *tails)
+    assert (found.withheld, found.reason_code) == (True, "fork")
+    sampled = [t for one in found.trajectories for t, mask in zip(one.tokens, one.mask, strict=True) if mask]
+    assert sorted(sampled) == [10, 11, 12, 13, 20, 21, 30, 31]
+    assert sorted(uuid for one in found.trajectories for uuid in one.record_uuids) == ["u0", "u1", "u2", "u3", "u4"]
+
+
+def test_a_call_whose_answer_the_harness_dropped_before_nudging_is_an_orphan() -> None:
+    dropped = record(0, [*ASKED, said("")], [1, 2, 3], [20])
+    nudged = [*ASKED, user("Use a tool.")]
+    found = rebuilt(
+        dropped,
+        record(1, [*nudged, FIRST], [1, 2, 3, 6], [10, 11]),
+        record(2, [*nudged, FIRST, result("a"), said("Done.")], [1, 2, 3, 6, 10, 11, 4], [12]),
+    )
+    assert (found.outcome, orphans(found), trained(found)) == ("clean", ["u0"], [10, 11, 12])
+
+
+def test_a_history_that_holds_another_answer_is_a_rewrite_and_no_sibling() -> None:
+    turns = two_turns()
+    rewritten = record(
+        2, [*HISTORY, said("Edited by hand."), user("Go on."), said("Ok.")], [*LAST_PROMPT, 50, 51, 6], [30]
+    )
+    found = rebuilt(*turns, rewritten)
+    assert (found.withheld, found.reason_code) == (True, "history_rewritten")
+    assert orphans(found) == []
+    assert sorted(uuid for one in found.trajectories for uuid in one.record_uuids) == ["u0", "u1", "u2"]
