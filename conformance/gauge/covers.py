@@ -11,15 +11,6 @@ from conformance.requirements.catalogue import Catalogue, missing
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-class UnknownRequirement(pytest.UsageError):
-    """Raised at collection when ``covers`` names an id that the catalogue does not have or does not judge."""
-
-    def __init__(self, scenario: str, identity: str) -> None:
-        super().__init__(
-            f"{scenario}: covers({identity!r}): no requirement that can be checked; see trackgauge requirements"
-        )
-
-
 def covers(*requirements: str) -> Callable[[_Function], _Function]:
     """Name the requirements that a scenario judges. A ``check`` of any other id is an error of the scenario."""
     mark: Callable[[_Function], _Function] = pytest.mark.covers(*requirements)
@@ -35,10 +26,11 @@ def covered_by(item: pytest.Item) -> tuple[str, ...]:
 
 
 def refuse_unknown(item: pytest.Item, whole: Catalogue) -> None:
-    """``whole`` is the catalogue before it was cut to a frozen set. Raises UnknownRequirement."""
+    """``whole`` is the catalogue before it was cut to a frozen set. Raises pytest.UsageError."""
     for identity in covered_by(item):
         if identity not in whole or not whole[identity].checkable:
-            raise UnknownRequirement(item.nodeid, identity)
+            problem = f"{item.nodeid}: covers({identity!r}): no requirement that can be checked"
+            raise pytest.UsageError(f"{problem}; trackgauge requirements lists them")
 
 
 def skips(

@@ -92,7 +92,7 @@ class World:
         if self._proxy is not None:
             self._proxy.close()
         if self._engine is not None:
-            self._engine.stop()
+            self._engine.close()
 
     def _folder(self, name: str) -> Path:
         self._starts += 1

@@ -88,7 +88,7 @@ def _engine() -> Iterator[FakeEngine]:
                 asyncio.run(engine.tenant(name, body))
             yield engine
         finally:
-            engine.stop()
+            engine.close()
 
 
 def try_one(mutant: Mutant, engine: FakeEngine, block: int) -> Caught:
@@ -104,7 +104,7 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int) -> Caught:
             "--first-run": block % RUN_BLOCKS * RUNS_PER_MUTANT,
         }
         arguments = [f"{name}={value}" for name, value in options.items()]
-        command = [sys.executable, "-m", "pytest", "-m", "e2e", "--smoke", *arguments, *QUIET, HOUSE / "scenarios"]
+        command = [sys.executable, "-m", "pytest", "-m", "e2e", "--smoke", *arguments, *QUIET, str(HOUSE / "scenarios")]
         try:
             finished = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
         except subprocess.TimeoutExpired:
