@@ -1,0 +1,160 @@
+"""The administration under /_fake: tenants, playbooks, ledger, gates. Never part of vLLM."""
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from fakes.vllm.calls import World
+from fakes.vllm.ledger import Listing, State
+from fakes.vllm.playbook import PlaybookError
+from fakes.vllm.profiles import UnknownProfile, profile
+from fakes.vllm.reading import read_playbook
+from fakes.vllm.tenants import read_tenant
+
+STATES: dict[str, State] = {
+    "received": "received",
+    "held": "held",
+    "generating": "generating",
+    "finished": "finished",
+    "cut": "cut",
+    "aborted": "aborted",
+    "refused": "refused",
+    "failed": "failed",
+}
+LONGEST_WAIT = 120.0
+
+
+class _Misuse(Exception):
+    """Raised when an administrative request cannot be carried out; answered as 400 with the sentence."""
+
+
+def _json(body: object, status: int = 200) -> Response:
+    return Response(orjson.dumps(body), status, media_type="application/json")
+
+
+def _number(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    if not text.isdigit():
+        raise _Misuse(f"{name}: expected a whole number, seen {text!r}")
+    return int(text)
+
+
+class Administration:
+    """The handlers, over one world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def _document(self, request: Request) -> dict[str, object]:
+        raw = await request.body()
+        try:
+            document = orjson.loads(raw or b"{}")
+        except orjson.JSONDecodeError as error:
+            raise _Misuse(f"body: no JSON: {error}") from None
+        if not isinstance(document, dict):
+            raise _Misuse(f"body: expected an object, seen {type(document).__name__}")
+        return document
+
+    async def put_tenant(self, request: Request) -> Response:
+        """Create or replace a tenant; its gates close and its attempts begin anew."""
+        name = request.path_params["tenant"]
+        try:
+            config = read_tenant(await self._document(request))
+            if config.profile is not None:
+                profile(config.profile)
+        except (ValueError, UnknownProfile) as error:
+            raise _Misuse(str(error)) from None
+        self.world.tenants.put(name, config)
+        self.world.gates.forget(name)
+        return _json({"tenant": name})
+
+    async def put_run(self, request: Request) -> Response:
+        """Register what the model does for a run."""
+        tenant = self.world.tenants.get(request.path_params["tenant"])
+        if tenant is None:
+            raise _Misuse(f"tenant: {request.path_params['tenant']!r} is not there; PUT it first")
+        run = int(request.path_params["run"])
+        try:
+            playbook = read_playbook(await self._document(request), f"run {run}", self.world.encoding)
+        except PlaybookError as error:
+            raise _Misuse(str(error)) from None
+        tenant.register(run, playbook)
+        return _json({"tenant": tenant.name, "run": run})
+
+    async def get_ledger(self, request: Request) -> Response:
+        """Rows in order of arrival."""
+        found = self.world.ledger.listing(
+            tenant=request.query_params.get("tenant"),
+            run=_number(request, "run"),
+            request_id=request.query_params.get("request_id"),
+        )
+        return self._listing(found)
+
+    async def delete_ledger(self, request: Request) -> Response:
+        """Forget rows of a tenant or a run; one of them must be named."""
+        try:
+            count = self.world.ledger.delete(tenant=request.query_params.get("tenant"), run=_number(request, "run"))
+        except ValueError as error:
+            raise _Misuse(str(error)) from None
+        return _json({"deleted": count})
+
+    async def wait(self, request: Request) -> Response:
+        """Answer once so many rows are in a state; 408 when the time is over."""
+        query = request.query_params
+        state = STATES.get(query.get("state", "finished"))
+        if state is None:
+            raise _Misuse(f"state: unknown {query.get('state')!r}; allowed: {', '.join(STATES)}")
+        try:
+            seconds = min(float(query.get("timeout", "10")), LONGEST_WAIT)
+        except ValueError:
+            raise _Misuse(f"timeout: expected seconds, seen {query.get('timeout')!r}") from None
+        count = _number(request, "count")
+        found = await self.world.ledger.wait(
+            state,
+            1 if count is None else count,
+            seconds,
+            tenant=query.get("tenant"),
+            run=_number(request, "run"),
+        )
+        if found is None:
+            present = self.world.ledger.listing(tenant=query.get("tenant"), run=_number(request, "run")).rows
+            states = ", ".join(row.state for row in present[-20:]) or "none"
+            return _json(
+                {"error": f"no {count or 1} rows in state {state} after {seconds:g} s; there are: {states}"}, 408
+            )
+        return self._listing(found)
+
+    async def open_gate(self, request: Request) -> Response:
+        """Open a gate; it stays open."""
+        self.world.gates.open(request.path_params["tenant"], request.path_params["gate"])
+        return _json({"opened": request.path_params["gate"]})
+
+    def _listing(self, found: Listing) -> Response:
+        return Response(_listing_bytes(found), media_type="application/json")
+
+
+def _listing_bytes(found: Listing) -> bytes:
+    """NaN and infinities come out as null, which the schema allows for a log prob a playbook asked for."""
+    return orjson.dumps(found.to_json())
+
+
+async def _misuse(_request: Request, error: Exception) -> Response:
+    return _json({"error": str(error)}, 400)
+
+
+def administration(world: World) -> Starlette:
+    """The application under /_fake."""
+    admin = Administration(world)
+    routes = [
+        Route("/_fake/tenants/{tenant}", admin.put_tenant, methods=["PUT"]),
+        Route("/_fake/tenants/{tenant}/runs/{run:int}", admin.put_run, methods=["PUT"]),
+        Route("/_fake/ledger", admin.get_ledger, methods=["GET"]),
+        Route("/_fake/ledger", admin.delete_ledger, methods=["DELETE"]),
+        Route("/_fake/wait", admin.wait, methods=["GET"]),
+        Route("/_fake/gates/{tenant}/{gate:path}/open", admin.open_gate, methods=["POST"]),
+    ]
+    return Starlette(routes=routes, exception_handlers={_Misuse: _misuse})

@@ -1,0 +1,128 @@
+"""POST /v1/completions, of texts and of token prompts."""
+
+from typing import Any
+
+from fakes.vllm import checks
+from fakes.vllm.answers import AnswerOptions, Json, identity
+from fakes.vllm.calls import Call
+from fakes.vllm.chat import assert_trainer_sampling, rendered_sampling, served_model
+from fakes.vllm.chat_stream import Chunk
+from fakes.vllm.completion_answer import completion_body, completion_chunks
+from fakes.vllm.requests import CompletionRequest
+from fakes.vllm.sample import SampleRequest
+from fakes.vllm.serving import draw, serve
+from fakes.vllm.writer import Material
+
+DEFAULT_MAX_TOKENS = 16
+
+
+class CompletionForm:
+    """The completions dialect."""
+
+    def body(self, material: Material) -> Json:
+        return completion_body(material)
+
+    def chunks(self, material: Material) -> list[Chunk]:
+        return completion_chunks(material)
+
+
+async def completions(call: Call) -> None:
+    """Answer a completion, one or several prompts at once."""
+    body = await call.read()
+    call.open_row("completions", body)
+    raw = checks.read_json(call.header(b"content-type") or "", body)
+    request = checks.completion_request(raw, call.profile)
+    model = served_model(call, request.model)
+    call.note(model=model, streamed=bool(request.stream))
+    wanted = wanted_tokens(request)
+    checks.check_sampling(request, call.tenant.config.max_model_len, wanted, call.profile)
+    checks.check_logprob_count(request.logprobs, call.profile, call.world.words.size)
+    if call.profile.nemo_rl:
+        assert_trainer_sampling(request, call.tenant.config.trainer_sampling)
+    asked = sample_requests(call, request, wanted)
+    drawn = [draw(call, one, wanted, as_ids=one.prompt_token_ids is not None) for one in asked]
+    names = identity("cmpl", call.header(b"x-request-id") or request.request_id, model, call.profile)
+    await serve(call, drawn, CompletionForm(), names, answer_options(request))
+
+
+def wanted_tokens(request: CompletionRequest) -> int:
+    return DEFAULT_MAX_TOKENS if request.max_tokens is None else request.max_tokens
+
+
+def sample_requests(call: Call, request: CompletionRequest, wanted: int) -> list[SampleRequest]:
+    """One engine request a prompt."""
+    stop = request.stop or ()
+    common: dict[str, Any] = {
+        "tenant": call.tenant.name,
+        "endpoint": "completions",
+        "max_tokens": wanted,
+        "stop": (stop,) if isinstance(stop, str) else tuple(stop),
+        "stop_token_ids": tuple(request.stop_token_ids or ()),
+        "include_stop_str_in_output": request.include_stop_str_in_output,
+        "n": request.n or 1,
+        "alternatives": (request.logprobs or 0) + 1 if request.logprobs else 0,
+    }
+    requests = []
+    for prompt in prompts_of(request):
+        if isinstance(prompt, str):
+            requests.append(SampleRequest(prompt_text=prompt, **common))
+        else:
+            checks.check_ids(prompt, call.world.words.size)
+            requests.append(SampleRequest(prompt_token_ids=prompt, **common))
+    return requests
+
+
+def prompts_of(request: CompletionRequest) -> list[str | list[int]]:
+    """The prompts one by one, whichever of the four forms they came in."""
+    prompt = request.prompt or ""
+    if isinstance(prompt, str):
+        return [prompt]
+    if all(isinstance(item, int) for item in prompt):
+        return [[item for item in prompt if isinstance(item, int)]]
+    return [item for item in prompt if not isinstance(item, int)]
+
+
+def answer_options(request: CompletionRequest) -> AnswerOptions:
+    usage = request.stream_options
+    include_usage = bool(usage and usage.include_usage)
+    stop = request.stop or ()
+    return AnswerOptions(
+        logprobs=request.logprobs is not None,
+        top_logprobs=request.logprobs,
+        prompt_logprobs=request.prompt_logprobs,
+        return_token_ids=bool(request.return_token_ids),
+        as_token_ids=bool(request.return_tokens_as_token_ids),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        include_stop=request.include_stop_str_in_output,
+        skip_hidden=request.skip_special_tokens,
+        echo=bool(request.echo),
+        stream=bool(request.stream),
+        include_usage=include_usage,
+        continuous_usage=include_usage and bool(usage and usage.continuous_usage_stats),
+        reasoning_parser=False,
+        tool_parser=False,
+    )
+
+
+async def render(call: Call) -> None:
+    """POST /v1/completions/render: the prompts as ids, without generating."""
+    body = await call.read()
+    call.open_row("render", body)
+    raw = checks.read_json(call.header(b"content-type") or "", body)
+    request = checks.completion_request(raw, call.profile)
+    model = served_model(call, request.model)
+    wanted = wanted_tokens(request)
+    names = identity("cmpl", call.header(b"x-request-id") or request.request_id, model, call.profile)
+    rendered = []
+    for one in sample_requests(call, request, wanted):
+        ids = call.world.engine.render(one)
+        rendered.append(
+            {
+                "request_id": names.id,
+                "token_ids": ids,
+                "sampling_params": rendered_sampling(request, wanted, call, len(ids)),
+                "model": model,
+            }
+        )
+    call.note(state="finished", status=200, request_id=names.id, model=model)
+    await call.answer_json(rendered)
