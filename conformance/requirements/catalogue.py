@@ -20,6 +20,7 @@ _FAMILY_KEYS = ("code", "title", "about", "place", "applies_to", "needs", "since
 _REQUIREMENT_KEYS = (
     "level",
     "needs",
+    "unless",
     "applies_to",
     "statement",
     "harm",
@@ -45,7 +46,8 @@ class Origin:
 class Requirement:
     """One sentence that a test from outside can find true or false.
 
-    ``needs`` are capabilities, all of them; an entry ``a|b`` is met by either. ``excluded`` says why the sentence
+    ``needs`` are capabilities, all of them; an entry ``a|b`` is met by either. ``unless`` are capabilities that put
+    something else in its place. ``excluded`` says why the sentence
     cannot be observed from outside, ``no_mutant`` why no fault can turn exactly it red, ``withdrawn`` since which
     contract version it no longer holds. ``harm`` is never blank where ``level`` is MUST.
     """
@@ -58,6 +60,7 @@ class Requirement:
     harm: str
     origin: Origin
     since: str
+    unless: tuple[str, ...] = ()
     withdrawn: str | None = None
     excluded: str | None = None
     no_mutant: str | None = None
@@ -132,7 +135,8 @@ def missing(requirement: Requirement, declared: Collection[str]) -> str | None:
     """Why a system that declares these capabilities is not judged by this requirement; None if it is judged."""
     lacking = [need for need in requirement.needs if not set(need.split("|")) & set(declared)]
     if not lacking:
-        return None
+        instead = [name for name in requirement.unless if name in declared]
+        return f"declared instead: {', '.join(instead)}" if instead else None
     return "not declared: " + ", ".join(need.replace("|", " or ") for need in lacking)
 
 
@@ -186,7 +190,7 @@ def _read_family(path: Path, capabilities: Collection[str]) -> tuple[int, Family
         title=text_of(head["title"], file, "[family] title"),
         about=text_of(head["about"], file, "[family] about"),
     )
-    common = _needs(head.get("needs", []), capabilities, file, "[family]")
+    common = _capabilities_of("needs", head, capabilities, file, "[family]")
     requirements = []
     for key, entry in document.items():
         if not _ID.fullmatch(key) or not key.startswith(f"{family.code}-"):
@@ -210,7 +214,7 @@ def _read_requirement(
     kind = table["applies_to"]
     if not isinstance(kind, str) or kind not in tuple(SystemKind):
         raise CatalogueError(f"{file}: [{key}] applies_to: {kind!r}; allowed: {', '.join(SystemKind)}")
-    own = _needs(table.get("needs", []), capabilities, file, f"[{key}]")
+    own = _capabilities_of("needs", table, capabilities, file, f"[{key}]")
     return Requirement(
         id=key,
         level=level,
@@ -220,21 +224,24 @@ def _read_requirement(
         harm=harm,
         origin=_origin(table["origin"], file, f"[{key}] origin"),
         since=version_of(table["since"], file, f"[{key}] since"),
+        unless=_capabilities_of("unless", table, capabilities, file, f"[{key}]"),
         withdrawn=version_of(table["withdrawn"], file, f"[{key}] withdrawn") if "withdrawn" in table else None,
         excluded=text_of(table["excluded"], file, f"[{key}] excluded") if "excluded" in table else None,
         no_mutant=text_of(table["no_mutant"], file, f"[{key}] no_mutant") if "no_mutant" in table else None,
     )
 
 
-def _needs(value: object, capabilities: Collection[str], file: str, where: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(need, str) for need in value):
-        raise CatalogueError(f'{file}: {where} needs: {value!r}; allowed: a list of capabilities, like ["chat", "a|b"]')
-    for need in value:
-        for name in need.split("|"):
-            if name not in capabilities:
-                raise CatalogueError(
-                    f"{file}: {where} needs: {name!r} is no capability; allowed: {', '.join(capabilities)}"
-                )
+def _capabilities_of(
+    key: str, table: Mapping[str, object], capabilities: Collection[str], file: str, where: str
+) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise CatalogueError(f'{file}: {where} {key}: {value!r}; allowed: a list of capabilities, like ["chat", "a|b"]')
+    for name in (name for entry in value for name in entry.split("|")):
+        if name not in capabilities:
+            raise CatalogueError(
+                f"{file}: {where} {key}: {name!r} is no capability; allowed: {', '.join(capabilities)}"
+            )
     return tuple(value)
 
 

@@ -22,7 +22,7 @@ def listing(catalogue: Catalogue, family: str | None = None, as_json: bool = Fal
 
 def counts(catalogue: Catalogue) -> str:
     """A table: for each family how many of each level are checked, and how many are excluded."""
-    head = f"{'family':<22}" + "".join(f"{level:>8}" for level in Level) + f"{'checked':>9}{'excluded':>10}"
+    head = f"{'family':<26}" + "".join(f"{level:>8}" for level in Level) + f"{'checked':>9}{'excluded':>10}"
     lines = [head]
     for code, family in catalogue.families.items():
         lines.append(_row(f"{code} {family.title}", [r for r in catalogue.values() if r.family == code]))
@@ -34,7 +34,7 @@ def _row(name: str, requirements: list[Requirement]) -> str:
     checked = [r for r in requirements if r.checkable]
     excluded = sum(r.excluded is not None for r in requirements)
     by_level = "".join(f"{sum(r.level is level for r in checked):>8}" for level in Level)
-    return f"{name:<22}{by_level}{len(checked):>9}{excluded:>10}"
+    return f"{name:<26}{by_level}{len(checked):>9}{excluded:>10}"
 
 
 def _remark(requirement: Requirement) -> str:
@@ -50,6 +50,7 @@ def _plain(requirement: Requirement) -> dict[str, object]:
         "level": requirement.level.value,
         "applies_to": requirement.applies_to.value,
         "needs": list(requirement.needs),
+        "unless": list(requirement.unless),
         "statement": requirement.statement,
         "harm": requirement.harm,
         "origin": {"kind": requirement.origin.kind, "ref": requirement.origin.ref},

@@ -145,6 +145,14 @@ def test_a_missing_capability_is_the_reason_for_a_skip(written: Written) -> None
     assert missing(requirement, set()) == "not declared: chat, records-disk or retrieval-http"
 
 
+def test_a_requirement_gives_way_to_a_capability_that_is_declared_instead(written: Written) -> None:
+    text = FAMILY + REQUIREMENT.replace("needs = ", "unless = ")
+    text = text.replace('"records-disk|retrieval-http"', '"records-disk"')
+    requirement = load(directory=written(sessions=text))["SES-001"]
+    assert missing(requirement, {"chat"}) is None
+    assert missing(requirement, {"chat", "records-disk"}) == "declared instead: records-disk"
+
+
 def test_a_frozen_set_keeps_its_ids_and_levels_whatever_the_catalogue_says_now(written: Written) -> None:
     text = FAMILY + REQUIREMENT + REQUIREMENT.replace("001", "002")
     directory = written(sessions=text, sets={"2026-12": 'SES-002 = "SHOULD"\n'})

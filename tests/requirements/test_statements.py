@@ -81,7 +81,7 @@ def test_the_json_listing_gives_everything_known_of_a_requirement() -> None:
     rows = json.loads(listing(CATALOGUE, as_json=True))
     assert [row["id"] for row in rows] == list(CATALOGUE)
     assert set(rows[0]) == {
-        *("id", "family", "level", "applies_to", "needs", "statement", "harm"),
+        *("id", "family", "level", "applies_to", "needs", "unless", "statement", "harm"),
         *("origin", "since", "withdrawn", "excluded", "no_mutant"),
     }
 
