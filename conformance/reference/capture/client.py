@@ -13,6 +13,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 JSON_TYPE = b"application/json"
+NOTICE_TURNS = 3
 EVENTS_TYPE = b"text/event-stream; charset=utf-8"
 
 
@@ -56,8 +57,14 @@ class Client:
         return self._leaving is not None and self._leaving.done()
 
     async def stayed(self) -> bool:
-        """Whether the client is still there, after the event loop had a turn to notice that it is not."""
-        await asyncio.sleep(0)
+        """Whether the client is still there once nearly all that was sent has left for it.
+
+        An empty part waits until the socket takes more; the turns of the event loop are for the news of a closed
+        connection to arrive.
+        """
+        await self.part(b"")
+        for _ in range(NOTICE_TURNS):
+            await asyncio.sleep(0)
         return not self.gone
 
     def release(self) -> None:

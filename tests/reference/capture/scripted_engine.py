@@ -95,7 +95,7 @@ class ScriptedEngine:
         self.arrived = threading.Event()
         self._planned: deque[Answer] = deque()
         self._by_path: dict[str, Answer] = {}
-        self._connections = 0
+        self.connections = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._ready = threading.Event()
@@ -146,8 +146,8 @@ class ScriptedEngine:
         self._loop.close()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._connections += 1
-        number = self._connections
+        self.connections += 1
+        number = self.connections
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             while await self._exchange(reader, writer, number):
                 pass
