@@ -11,15 +11,12 @@ _LONGEST_VALUE = 60
 
 def complaint(error: ValidationError, model: type[BaseModel]) -> str:
     """The first problem in one line, e.g. ``turns[1].textt: unknown key; allowed: text, …``."""
-    problems = error.errors(include_url=False)
-    path, owner = _path(problems[0]["loc"], model)
-    # A union complains once per member, all at the same key: what each would have taken makes up what is allowed.
-    wanted = [item for item in problems if _path(item["loc"], model)[0] == path]
-    # The deepest problem is the telling one: the author meant that member of the union.
-    deepest = max(problems, key=lambda item: len(_path(item["loc"], model)[0]))
-    if not wanted or len(_path(deepest["loc"], model)[0]) > len(path):
-        path, owner = _path(deepest["loc"], model)
-        wanted = [item for item in problems if _path(item["loc"], model)[0] == path]
+    problems = [(*_path(problem["loc"], model), problem) for problem in error.errors(include_url=False)]
+    # A union complains once per member. The deepest of them tells which member the author meant; those at one key make
+    # up together what is allowed there.
+    inside = [problem for problem in problems if problem[0].startswith(problems[0][0])]
+    path, owner, _ = max(inside, key=lambda problem: len(problem[0]))
+    wanted = [problem for its_path, _, problem in inside if its_path == path]
     first = wanted[0]
     if first["type"] == "extra_forbidden" and owner is not None:
         return f"{path}: unknown key; allowed: {', '.join(owner.model_fields)}"

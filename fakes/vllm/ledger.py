@@ -4,9 +4,10 @@ import asyncio
 import dataclasses
 import time
 from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, NotRequired
 
 from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 SCHEMA_VERSION = 1
 

@@ -104,3 +104,11 @@ def test_the_switch_for_the_empty_think_block_ends_the_prompt_with_it() -> None:
 )
 def test_an_odd_message_is_rendered_without_a_traceback(message: dict[str, Any]) -> None:
     assert "".join(render([message]))
+
+
+def test_a_million_blanks_are_encoded_though_the_split_pattern_gives_up_on_them() -> None:
+    segmenter = Segmenter(tokenizer.load())
+    text = "<think>" + " " * 1_500_000 + "x</think>"
+    with pytest.raises(ValueError, match="Regex error"):
+        segmenter.encoding.encode(text, allowed_special="all")
+    assert segmenter.encoding.decode(segmenter.encode(text)) == text
