@@ -15,7 +15,7 @@ from conformance.gauge.verdicts import Checked, Ending, Ruling, rule
 from conformance.report import evidence
 from conformance.report.results import Result, SuiteError
 
-KEEPS_SERVING = "SEC-001"
+KEEPS_SERVING = "ERR-019"
 """The requirement that a system violates which dies of a request, whatever the scenario was about."""
 
 
