@@ -81,9 +81,7 @@ def _raw_place(record: Any) -> tuple[str, str]:
 def _answer_of(record: Any, keys: Keys) -> list[int]:
     """The generated turn of a record that is not valid, if it can be read at all."""
     try:
-        message = record["messages"][-1]
-        check_message(message, "the generated turn")
-        return [keys.of_message(message)[1]]
+        return [keys.of_message(record["messages"][-1], check_message)[1]]
     except (TraceError, LookupError, TypeError):
         return []
 

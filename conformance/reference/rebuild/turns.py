@@ -2,12 +2,15 @@
 
 import json
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.nesting import too_deep
 from conformance.reference.rebuild.rewrites import Message, is_rewrite, normal_form
+
+_letters = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
 
 
 @dataclass(frozen=True)
@@ -26,16 +29,18 @@ class Keys:
     def of_value(self, value: Any) -> int:
         """Raises TraceError where the value nests too deep or is no JSON."""
         try:
-            text = json.dumps(value, sort_keys=True, allow_nan=False)
+            text = _letters(value)
         except (ValueError, RecursionError):
             raise TraceError(Rule.NESTING, "a value nests too deep or holds a number JSON does not know") from None
         if text not in self.exact and too_deep(value):
             raise TraceError(Rule.NESTING, "a value nests more than 100 levels deep")
         return self.exact.setdefault(text, len(self.exact))
 
-    def of_message(self, message: Message) -> tuple[int, int]:
+    def of_message(self, message: Any, check: Callable[[Any], None]) -> tuple[int, int]:
+        """The exact and the normal number of a message. ``check`` raises where a new one is not as it must be."""
         exact = self.of_value(message)
         if exact not in self.normal_of_exact:
+            check(message)
             text = json.dumps(normal_form(message), sort_keys=True)
             self.normal_of_exact[exact] = self.normal.setdefault(text, len(self.normal))
             self.messages[exact] = message

@@ -31,9 +31,8 @@ def _turn(record: dict[str, Any], uuid: str, session_id: str, keys: Keys) -> Tur
     _check_head(record, session_id)
     prompt, generation, log_probs = _triple(record)
     _check_usage(record.get("token_count"), len(generation))
-    messages = _messages(record.get("messages"))
+    messages, numbers = _messages(record.get("messages"), keys)
     tools = _tools(record)
-    numbers = [keys.of_message(message) for message in messages]
     extras = _extras(record)
     prompt_bytes = _bytes(Rule.PROMPT_TOKEN_IDS, prompt)
     return Turn(
@@ -137,53 +136,57 @@ def _check_usage(usage: Any, generated: int) -> None:
         raise TraceError(Rule.TOKEN_COUNT, f"usage counts {counted} generated tokens, only {generated} ids are there")
 
 
-def _messages(value: Any) -> list[Message]:
+def _messages(value: Any, keys: Keys) -> tuple[list[Message], list[tuple[int, int]]]:
+    """The messages with their numbers."""
     if not isinstance(value, list) or not value:
         raise TraceError(Rule.MESSAGES, f"messages must be a non-empty list, seen {_kind(value)}")
-    for index, message in enumerate(value):
-        check_message(message, f"messages[{index}]")
+    numbers: list[tuple[int, int]] = []
+    try:
+        numbers.extend(keys.of_message(message, check_message) for message in value)
+    except TraceError as error:
+        raise TraceError(error.rule, f"messages[{len(numbers)}]: {error.message}") from None
     if value[-1]["role"] != "assistant":
         raise TraceError(Rule.LAST_MESSAGE, f"the last message must be assistant, seen {value[-1]['role']}")
-    return value
+    return value, numbers
 
 
-def check_message(message: Any, where: str) -> None:
+def check_message(message: Any) -> None:
     """Raises TraceError where the message is none that a chat request may hold."""
     if not isinstance(message, dict):
-        raise TraceError(Rule.MESSAGES, f"{where} must be an object, seen {_kind(message)}")
+        raise TraceError(Rule.MESSAGES, f"a message must be an object, seen {_kind(message)}")
     role = message.get("role")
     if role not in KNOWN_ROLES:
-        raise TraceError(Rule.ROLE, f"{where}.role must be one of {', '.join(KNOWN_ROLES)}, seen {_shown(role)}")
-    _check_content(message.get("content"), where)
+        raise TraceError(Rule.ROLE, f"role must be one of {', '.join(KNOWN_ROLES)}, seen {_shown(role)}")
+    _check_content(message.get("content"))
     if role == "assistant":
-        _check_calls(message.get("tool_calls"), where)
+        _check_calls(message.get("tool_calls"))
     if role == "tool" and not _text(message.get("tool_call_id")):
-        raise TraceError(Rule.TOOL_CALL, f"{where}.tool_call_id must be a non-empty string")
+        raise TraceError(Rule.TOOL_CALL, "tool_call_id must be a non-empty string")
 
 
-def _check_content(content: Any, where: str) -> None:
+def _check_content(content: Any) -> None:
     if content is None or isinstance(content, str):
         return
     if not isinstance(content, list):
-        raise TraceError(Rule.CONTENT, f"{where}.content must be null, text or parts, seen {_kind(content)}")
+        raise TraceError(Rule.CONTENT, f"content must be null, text or parts, seen {_kind(content)}")
     for part in content:
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
-            raise TraceError(Rule.CONTENT, f"{where}.content holds a part without a type")
+            raise TraceError(Rule.CONTENT, "content holds a part without a type")
         if part["type"] == "text" and not isinstance(part.get("text"), str):
-            raise TraceError(Rule.CONTENT, f"{where}.content holds a text part without text")
+            raise TraceError(Rule.CONTENT, "content holds a text part without text")
 
 
-def _check_calls(calls: Any, where: str) -> None:
+def _check_calls(calls: Any) -> None:
     if calls is None:
         return
     if not isinstance(calls, list):
-        raise TraceError(Rule.TOOL_CALL, f"{where}.tool_calls must be a list, seen {_kind(calls)}")
+        raise TraceError(Rule.TOOL_CALL, f"tool_calls must be a list, seen {_kind(calls)}")
     for index, call in enumerate(calls):
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not _text(call.get("id")) or not _text(function.get("name")):
-            raise TraceError(Rule.TOOL_CALL, f"{where}.tool_calls[{index}] must have an id and a function with a name")
+            raise TraceError(Rule.TOOL_CALL, f"tool_calls[{index}] must have an id and a function with a name")
         if not isinstance(function.get("arguments"), str):
-            raise TraceError(Rule.TOOL_CALL, f"{where}.tool_calls[{index}] must have its arguments as a string")
+            raise TraceError(Rule.TOOL_CALL, f"tool_calls[{index}] must have its arguments as a string")
 
 
 def _tools(record: dict[str, Any]) -> list[dict[str, Any]]:

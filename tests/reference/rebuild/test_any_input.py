@@ -1,7 +1,6 @@
 """Whatever comes in: an answer or a typed error comes out, and nothing wrong is ever trained."""
 
 import json
-import time
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -111,12 +110,3 @@ def test_a_thousand_conversations_that_drift_end_in_one_answer() -> None:
     drifting = [one | {"prompt_token_ids": [n + 1, 7]} for n, one in enumerate(long_session(300, 1))]
     found = rebuilt(*drifting)
     assert (found.withheld, found.reason_code, len(found.trajectories)) == (True, "tokens_disagree", 300)
-
-
-if __name__ == "__main__":
-    for turns in (125, 250, 500, 1000):
-        line = json.dumps({"id": "a", "source": {"envelope": envelope(*long_session(turns, 100))}}).encode()
-        start = time.perf_counter()
-        answer_line(line)
-        seconds = time.perf_counter() - start
-        print(f"{turns} turns, {len(line) / 1e6:.1f} MB: {seconds:.2f} s, {seconds / len(line) * 1e9:.1f} ns a byte")
