@@ -230,6 +230,26 @@ def test_pipes_belong_to_the_command_alone(tmp_path: Path) -> None:
     started.stop()
 
 
+def test_a_closed_end_of_a_pipe_is_seen_at_once(tmp_path: Path) -> None:
+    env = guard.environment(tmp_path)
+    closes = "exec 0<&- 1>&-; sleep 1000"
+    started = guard.start(["sh", "-c", closes], log=tmp_path / "log", env=env, cwd=tmp_path, role="command", piped=True)
+    assert started.stdin is not None
+    assert started.stdout is not None
+    assert started.stdout.read() == b""
+    with pytest.raises(BrokenPipeError):
+        os.write(started.stdin.fileno(), b"anybody?")
+    assert started.is_alive()
+    started.stop()
+
+
+def test_command_supervisor_and_starter_are_of_three_sessions(start: Start) -> None:
+    """So that neither a terminal's Ctrl-C nor a command that signals its own group reaches another."""
+    started = start(*SLEEP)
+    assert os.getsid(started.pid) == started.pid
+    assert os.getsid(started._supervisor.pid) == started._supervisor.pid
+
+
 def test_no_descriptor_is_left_open(start: Start) -> None:
     start("true").stop()
     before = psutil.Process().num_fds()

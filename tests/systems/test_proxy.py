@@ -230,6 +230,15 @@ def test_a_held_port_is_nobody_elses_but_the_servers(stub_proxy: StubProfile, tm
             other.bind((servers.LOOPBACK, port))
 
 
+@pytest.mark.anyio
+async def test_the_port_of_a_killed_proxy_is_kept_for_it(stub_proxy: StubProfile, running: Running) -> None:
+    system = running(stub_proxy())
+    port = int(system.url.rpartition(":")[2])
+    await system.kill()
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind((servers.LOOPBACK, port))
+
+
 def test_two_proxies_may_share_a_log_directory(stub_proxy: StubProfile, running: Running) -> None:
     one, two = running(stub_proxy()), running(stub_proxy())
     assert one.url != two.url
