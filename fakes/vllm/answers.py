@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
-from fakes.vllm.detokenize import Detokenizer, visible_pieces
+from fakes.vllm.detokenize import Detokenizer, cut_at, spoken_pieces
 from fakes.vllm.profiles import Profile
 from fakes.vllm.sample import Sample
 
@@ -87,10 +87,15 @@ class AnswerOptions:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One sample with its text: ``pieces`` per token as the client may see them, the stop condition applied."""
+    """One sample with its text, a piece a token.
+
+    ``pieces`` are what the client may see; ``spoken`` are what was generated, a stop string and all, which decides
+    how much text a stream holds back.
+    """
 
     sample: Sample
     pieces: list[str]
+    spoken: list[str]
 
     @property
     def text(self) -> str:
@@ -99,7 +104,7 @@ class Reading:
 
 def read(sample: Sample, options: AnswerOptions, words: Detokenizer) -> Reading:
     """Decode a sample for a client with these options."""
-    pieces = visible_pieces(
+    spoken = spoken_pieces(
         words,
         sample.token_ids,
         stop_reason=sample.stop_reason,
@@ -107,7 +112,10 @@ def read(sample: Sample, options: AnswerOptions, words: Detokenizer) -> Reading:
         include_stop=options.include_stop,
         skip_hidden=options.skip_hidden,
     )
-    return Reading(sample, pieces)
+    pieces = spoken
+    if isinstance(sample.stop_reason, str):
+        pieces = cut_at(spoken, sample.stop_reason, options.include_stop)
+    return Reading(sample, pieces, spoken)
 
 
 def token_texts(ids: Sequence[int], options: AnswerOptions, words: Detokenizer, profile: Profile) -> list[str]:

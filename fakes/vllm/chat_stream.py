@@ -93,7 +93,7 @@ def _lagging(reading: Reading, bounds: list[tuple[int, int]], lag: int, words: D
     produced = released = 0
     out = []
     for number, (start, end) in enumerate(bounds):
-        produced += sum(map(len, reading.pieces[start:end]))
+        produced += sum(map(len, reading.spoken[start:end]))
         finished = number == len(bounds) - 1
         room = (produced if finished else produced - lag) - released
         pieces: list[Released] = []

@@ -85,7 +85,7 @@ def detokenizer(encoding: tiktoken.Encoding) -> Detokenizer:
     return Detokenizer(encoding)
 
 
-def visible_pieces(
+def spoken_pieces(
     words: Detokenizer,
     ids: Sequence[int],
     *,
@@ -94,23 +94,22 @@ def visible_pieces(
     include_stop: bool = False,
     skip_hidden: bool = False,
 ) -> list[str]:
-    """Pieces of the text a client sees: a stop token has none, and a stop string ends it.
+    """Pieces of the generated text; a token that ended the generation has none.
 
     ``stop_reason`` is vLLM's: None for the model's own end token, an id, or the stop string that was hit.
     """
     pieces = words.pieces(ids, skip_hidden=skip_hidden)
-    if finish_reason != "stop" or not pieces or not ids:
+    if finish_reason != "stop" or not pieces or isinstance(stop_reason, str) or include_stop:
         return pieces
-    if isinstance(stop_reason, str):
-        return _cut_at(pieces, stop_reason, include_stop)
-    ended_by_token = ids[-1] == stop_reason if stop_reason is not None else ids[-1] in words.hidden
-    if ended_by_token and not include_stop:
+    if ids[-1] == stop_reason if stop_reason is not None else ids[-1] in words.hidden:
         pieces[-1] = ""
     return pieces
 
 
-def _cut_at(pieces: list[str], stop: str, include_stop: bool) -> list[str]:
-    """Pieces up to the stop string, which completes within the last piece that has text."""
+def cut_at(pieces: list[str], stop: str, include_stop: bool) -> list[str]:
+    """Pieces up to the stop string, which completes within the last piece."""
+    if not pieces:
+        return pieces
     text = "".join(pieces)
     at = text.find(stop, max(0, len(text) - len(pieces[-1]) - len(stop)))
     if at < 0:

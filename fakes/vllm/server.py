@@ -84,6 +84,10 @@ class Server(uvicorn.Server):
 
         loop.add_reader(fd, readable)
 
+    async def serve_here(self) -> None:
+        """Serve until told to end, leaving signals alone."""
+        await self._serve([self._sock])
+
     def run_here(self) -> int:
         """Serve until told to end; 0 after an orderly end, whichever signal asked for it."""
         ignored = (signal.SIGTERM, signal.SIGINT)
