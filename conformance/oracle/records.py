@@ -1,7 +1,6 @@
 """Is what was captured what was sampled?"""
 
 import math
-import struct
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -38,10 +37,11 @@ def same_list(expected: Sequence[Any] | None, seen: Any, where: str) -> Judgemen
     """Equality in values, types and, for floats, bits. The judgement shows a window around the first difference."""
     if not isinstance(seen, list) or expected is None:
         return Judgement(seen is None and expected is None, _size(expected), _size(seen), where)
-    if _exact(list(expected)) == _exact(seen):
+    difference = list_difference(expected, seen)
+    if difference is None:
         return Judgement(True, _size(expected), _size(seen), where)
-    shown = list_difference(list(expected), seen)
-    return Judgement(False, shown.expected, shown.seen, f"{where} {shown.where}")
+    wanted, found = difference.shown()
+    return Judgement(False, wanted, found, f"{where} from index {difference.index} on")
 
 
 def law(records: Iterable[Record], rows: Iterable[Row]) -> Judgement:
@@ -90,13 +90,6 @@ def broken_promise(record: Record) -> str | None:
 
 def name(record: Record) -> str:
     return f"record {record.get('uuid')}"
-
-
-def _exact(values: list[Any]) -> list[object]:
-    """Values with what ``==`` does not see made visible: the type, and the bits of a float."""
-    if all(type(value) is int for value in values):
-        return values
-    return [struct.pack("<d", value) if type(value) is float else (type(value), value) for value in values]
 
 
 def _size(values: Any) -> str:
