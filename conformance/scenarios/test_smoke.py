@@ -5,7 +5,9 @@ import pytest
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
-from conformance.oracle import records
+from conformance.oracle import records, rollouts, triples
+from conformance.scenarios.rebuild.sessions import Session
+from conformance.systems.rebuild import RebuildUnderTest
 
 pytestmark = pytest.mark.smoke
 
@@ -23,3 +25,12 @@ async def test_a_plain_agent_run_is_captured_call_by_call(scene: Scene, check: C
         ("CAP-004", "generation_log_probs"),
     ):
         check.that(requirement, records.same_field(captured, rows, field))
+
+
+@covers("REB-021")
+async def test_a_plain_session_becomes_one_clean_trajectory(rebuild: RebuildUnderTest, check: Check) -> None:
+    session = Session()
+    turns = session.turns(3)
+    answer = await rebuild.ask({"envelope": session.envelope()})
+    check.that("REB-021", triples.one_clean_chain(answer, [turn.truth for turn in turns]))
+    check.that("REB-021", rollouts.never_wrong(answer, session.truth()))
