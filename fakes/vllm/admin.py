@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from fakes.vllm.calls import World
+from fakes.vllm.jsontext import json_bytes
 from fakes.vllm.ledger import Listing, State
 from fakes.vllm.playbook import PlaybookError
 from fakes.vllm.profiles import UnknownProfile, profile
@@ -134,12 +135,7 @@ class Administration:
         return _json({"opened": request.path_params["gate"]})
 
     def _listing(self, found: Listing) -> Response:
-        return Response(_listing_bytes(found), media_type="application/json")
-
-
-def _listing_bytes(found: Listing) -> bytes:
-    """NaN and infinities come out as null, which the schema allows for a log prob a playbook asked for."""
-    return orjson.dumps(found.to_json())
+        return Response(json_bytes(found.to_json()), media_type="application/json")
 
 
 async def _misuse(_request: Request, error: Exception) -> Response:

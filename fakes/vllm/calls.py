@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
 import tiktoken
 from starlette.types import Receive, Scope, Send
 
 from fakes.vllm.detokenize import Detokenizer, detokenizer
 from fakes.vllm.errors import Refusal
 from fakes.vllm.gates import Gates
+from fakes.vllm.jsontext import json_bytes
 from fakes.vllm.ledger import Ledger, ReceivedRequest, Row, State
 from fakes.vllm.profiles import Profile, profile
 from fakes.vllm.sample import Engine
@@ -131,7 +131,7 @@ class Call:
         await self.write(body, more=False)
 
     async def answer_json(self, body: Any, status: int = 200) -> None:
-        await self.answer(status, orjson.dumps(body))
+        await self.answer(status, json_bytes(body))
 
     async def refuse(self, refusal: Refusal) -> None:
         """Answer with an error and enter it into the ledger."""

@@ -9,11 +9,15 @@ import orjson
 def json_bytes(value: Any, *, python: bool = False, spaced: bool = False) -> bytes:
     """Compact UTF-8 JSON.
 
-    ``python`` writes what orjson cannot: NaN as a bare word, integers of any size, lone surrogates as escapes.
+    What orjson refuses, integers beyond 64 bits and lone surrogates, is written as Python does. ``python`` writes all
+    so, which makes NaN a bare word instead of null.
     ``spaced`` puts a space after commas and colons, as Python does by itself.
     """
     if not python:
-        return orjson.dumps(value)
+        try:
+            return orjson.dumps(value)
+        except TypeError:
+            pass
     separators = (", ", ": ") if spaced else (",", ":")
     text = json.dumps(value, ensure_ascii=False, separators=separators)
     try:
