@@ -1,6 +1,6 @@
 """What an answer holds of calls that are known: judged by the triples on its items, which every rebuild gives."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from conformance.contract.difference import list_difference
@@ -27,7 +27,7 @@ def holds(trajectory: Trajectory, calls: Sequence[Sampled]) -> Judgement:
         return Judgement(False, f"{len(calls)} turns", f"{len(found)} turns", f"trajectory of {named}")
     for triple, call in zip(found, calls, strict=True):
         for key, expected in zip(TRIPLE, (call.prompt, call.generation, call.log_probs), strict=True):
-            difference = list_difference(list(expected), triple[key])
+            difference = list_difference(_plain(key, expected), _plain(key, triple[key]))
             if difference is not None:
                 return Judgement(False, *difference.shown(), f"{key} of {call.key}")
     return Judgement(True, f"{len(calls)} turns", f"{len(found)} turns")
@@ -61,14 +61,44 @@ def not_trained(answer: Answer, calls: Iterable[Sampled]) -> Judgement:
 
     The generated ids of the calls must occur nowhere else in the session.
     """
-    for trajectory in trained(answer):
-        tokens = set(_trainable_ids(trajectory))
-        for call in calls:
-            if call.key in trajectory["record_uuids"]:
-                return Judgement(False, "not trained", "in a trainable trajectory", call.key)
-            if tokens & set(call.generation):
-                return Judgement(False, "not trained", "its ids are trainable", call.key)
+    for call in calls:
+        if any(call.key in trajectory["record_uuids"] for trajectory in trained(answer)):
+            return Judgement(False, "not trained", "in a trainable trajectory", call.key)
+        judged = ids_not_trained(answer, call.generation)
+        if not judged:
+            return Judgement(False, judged.expected, judged.seen, call.key)
     return Judgement(True, "not trained", "not trained")
+
+
+def ids_not_trained(answer: Answer, ids: Iterable[int]) -> Judgement:
+    """No trainable trajectory trains any of these ids."""
+    unwanted = set(ids)
+    for trajectory in trained(answer):
+        seen = sorted(unwanted & trained_ids(trajectory))
+        if seen:
+            return Judgement(False, "not trained", {"trainable": seen}, f"trajectory of {trajectory['record_uuids']}")
+    return Judgement(True, "not trained", "not trained")
+
+
+def only_sampled(answer: Answer, truth: Mapping[str, Sampled]) -> Judgement:
+    """Each trainable triple is that of one call, to the last bit, and no call's is there twice."""
+    left = list(truth.values())
+    for trajectory in trained(answer):
+        for triple in triples(trajectory):
+            found = next((call for call in left if _is_of(triple, call)), None)
+            if found is None:
+                return Judgement(
+                    False, "the triple of a call, once", triple, f"trajectory of {trajectory['record_uuids']}"
+                )
+            left.remove(found)
+    return Judgement(True, "triples of calls, each once", f"{len(truth) - len(left)} trained")
+
+
+def trained_ids(trajectory: Trajectory) -> set[int]:
+    """The ids that a trajectory asks to be trained, by its triples and by its mask."""
+    masked = zip(trajectory.get("tokens", ()), trajectory.get("mask", ()), strict=False)
+    on_items = {token for triple in triples(trajectory) for token in triple["generation_token_ids"]}
+    return on_items | {token for token, mask in masked if mask}
 
 
 def standing(answer: Answer) -> dict[str, Any]:
@@ -76,8 +106,13 @@ def standing(answer: Answer) -> dict[str, Any]:
     return {key: answer.get(key) for key in ("outcome", "withheld", "reason_code", "reason")}
 
 
-def _trainable_ids(trajectory: Trajectory) -> Iterator[int]:
-    for triple in triples(trajectory):
-        yield from triple["generation_token_ids"]
-    masked = zip(trajectory.get("tokens", ()), trajectory.get("mask", ()), strict=False)
-    yield from (token for token, mask in masked if mask)
+def _is_of(triple: Mapping[str, Sequence[Any]], call: Sampled) -> bool:
+    expected = (call.prompt, call.generation, call.log_probs)
+    return all(_plain(key, of_call) == _plain(key, triple[key]) for key, of_call in zip(TRIPLE, expected, strict=True))
+
+
+def _plain(key: str, values: Sequence[Any]) -> list[Any]:
+    """With whole-number log probs as the floats they are: 0 is 0.0, but true is not 1."""
+    if key != "generation_log_probs":
+        return list(values)
+    return [float(value) if type(value) is int else value for value in values]
