@@ -63,10 +63,13 @@ def environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str,
 class Started:
     """A process that runs under the guard. ``url`` is set by whoever finds out where it listens."""
 
-    def __init__(self, supervisor: subprocess.Popen[bytes], lifeline: int, report: int, log: Path) -> None:
+    def __init__(
+        self, supervisor: subprocess.Popen[bytes], lifeline: int, report: int, log: Path, log_begins: int
+    ) -> None:
         self.url: str | None = None
         self.pid = 0
         self.log = log
+        self._log_begins = log_begins
         self._supervisor = supervisor
         self._lifeline = lifeline
         self._report = report
@@ -132,12 +135,15 @@ class Started:
     def tail(self, lines: int = 20) -> str:
         """The end of what it wrote into its log."""
         with self.log.open("rb") as log:
-            log.seek(max(0, log.seek(0, os.SEEK_END) - 200 * lines))
+            log.seek(max(self._log_begins, log.seek(0, os.SEEK_END) - 200 * lines))
             text = log.read().decode(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
 
     def output(self) -> str:
-        return self.log.read_bytes().decode(errors="replace")
+        """All it wrote into its log, without what an earlier process left there."""
+        with self.log.open("rb") as log:
+            log.seek(self._log_begins)
+            return log.read().decode(errors="replace")
 
     def _close(self) -> None:
         if self._report >= 0:
@@ -200,6 +206,7 @@ def _under_supervision(
     inherited = (lifeline_there, report_there)
     try:
         with log.open("ab") as sink:
+            log_begins = sink.tell()
             supervisor = subprocess.Popen(
                 # Without site-packages and without the environment's say: quick, and the same everywhere.
                 [sys.executable, "-I", "-S", str(SUPERVISOR), *map(str, inherited), str(grace), *command],
@@ -218,4 +225,4 @@ def _under_supervision(
     finally:
         for end in inherited:
             os.close(end)
-    return Started(supervisor, lifeline_here, report_here, log)
+    return Started(supervisor, lifeline_here, report_here, log, log_begins)

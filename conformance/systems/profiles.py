@@ -25,6 +25,7 @@ Address = Literal["announced", "given"]
 ADDRESSES: tuple[Address, ...] = ("announced", "given")
 RoutingForm = Literal["contract", "template"]
 ROUTING_FORMS: tuple[RoutingForm, ...] = ("contract", "template")
+OPTIONAL_KEYS = ("ping_secs",)
 CarrierForm = Literal["header", "body", "url", "key"]
 CARRIER_FORMS: tuple[CarrierForm, ...] = ("header", "body", "url", "key")
 SESSION_PREFIX = "session-"
@@ -64,7 +65,10 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """``contract``: the contract's YAML, of whose optional keys the system knows these; or a Jinja template."""
+    """``contract``: the contract's YAML, of whose optional keys the system knows these; or a Jinja template.
+
+    The key ``pins`` is not among them: it is a capability.
+    """
 
     form: RoutingForm
     optional_keys: tuple[str, ...]
@@ -85,7 +89,8 @@ class Carrier:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """How records are read: over HTTP, by paths with ``{session}``; on disk, by patterns with ``{sha256}``.
+    """How records are read: over HTTP, by paths with ``{session}``; on disk, by patterns with ``{sha256}``
+    of the session id (and ``{uuid}`` in ``delivery_mark``).
 
     ``session_rows`` and ``record_rows`` name the list within the answer, "" if the answer is the list. ``fields``
     maps a field of the contract's record to a dotted path in the system's; empty if the names are the contract's.
@@ -97,6 +102,7 @@ class Retrieval:
     record_rows: str
     records_on_disk: str | None
     loss_mark: str | None
+    delivery_mark: str | None
     fields: Mapping[str, str]
 
 
@@ -251,6 +257,9 @@ def _routing(table: Table | None, path: Path) -> Routing | None:
         template=None if template is None else path.parent / template,
     )
     table.done()
+    for key in routing.optional_keys:
+        if key not in OPTIONAL_KEYS:
+            raise table.wrong("optional_keys", f"unknown {key!r}; allowed: {', '.join(OPTIONAL_KEYS)}")
     if (form == "template") != (template is not None):
         raise table.wrong("template", 'needed with form = "template", and only there')
     if routing.template is not None and not routing.template.is_file():
@@ -286,6 +295,7 @@ def _retrieval(table: Table | None) -> Retrieval | None:
         record_rows=table.take("record_rows", str, "completions"),
         records_on_disk=table.optional("records_on_disk", str),
         loss_mark=table.optional("loss_mark", str),
+        delivery_mark=table.optional("delivery_mark", str),
         fields=table.string_map("fields"),
     )
     table.done()
@@ -306,6 +316,7 @@ def _check_as_a_whole(profile: Profile, table: Table) -> None:
         "retrieval-http": profile.retrieval and profile.retrieval.sessions and profile.retrieval.completions,
         "records-disk": profile.retrieval and profile.retrieval.records_on_disk,
         "loss-mark": profile.retrieval and profile.retrieval.loss_mark,
+        "delivery-mark": profile.retrieval and profile.retrieval.delivery_mark,
     }
     for capability, place in needed.items():
         if capability in profile.capabilities and not place:

@@ -5,7 +5,6 @@ Everything here goes over HTTP, files and signals, as the system's profile descr
 
 import asyncio
 import hashlib
-import json
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +16,7 @@ from urllib.parse import quote
 from conformance.systems import guard, routing
 from conformance.systems.calls import Answer, Headers, call
 from conformance.systems.profiles import PARENT_CAPABILITY, SESSION_PREFIX, Profile, Retrieval
+from conformance.systems.retrieval import DiskRecord, Record, in_contract_form, read_file, rows_of
 from conformance.systems.routing import Route
 from conformance.systems.servers import (
     LOOPBACK,
@@ -29,17 +29,12 @@ from conformance.systems.servers import (
 )
 
 JSON = Any
-Record = dict[str, JSON]
 
 DEATH_SECONDS = 2.0
 
 
 class NotOurs(Exception):
     """Raised when a scenario wants to end, restart or read what belongs to a proxy that the suite only attached to."""
-
-
-class RetrievalFailed(Exception):
-    """Raised when the proxy does not hand out what it is declared to hand out. The message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +49,6 @@ class Carried:
     body: Mapping[str, str] | None = None
     base_path: str = "/v1"
     api_key: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class DiskRecord:
-    """A file where a record is expected. ``record`` is None if it does not hold a JSON object."""
-
-    path: Path
-    record: Record | None
 
 
 class ProxyUnderTest:
@@ -174,11 +161,11 @@ class ProxyUnderTest:
 
     async def sessions(self) -> list[dict[str, JSON]]:
         """The listed rows. Raises :class:`RetrievalFailed`."""
-        return _rows(await self.sessions_answer(), self._retrieval.session_rows, "the session list")
+        return rows_of(await self.sessions_answer(), self._retrieval.session_rows, "the session list")
 
     async def records(self, session: str) -> list[Record]:
         """The session's records in the contract's field names, in the order given. Raises :class:`RetrievalFailed`."""
-        rows = _rows(await self.completions_answer(session), self._retrieval.record_rows, f"session {session!r}")
+        rows = rows_of(await self.completions_answer(session), self._retrieval.record_rows, f"session {session!r}")
         return [in_contract_form(row, self._retrieval.fields) for row in rows]
 
     # Records on disk
@@ -189,11 +176,16 @@ class ProxyUnderTest:
 
     def disk_records(self, session: str) -> list[DiskRecord]:
         """What these files hold, by (``captured_at``, ``uuid``); those without a record come last."""
-        found = [DiskRecord(path, self._parsed(path)) for path in self.record_files(session)]
-        return sorted(found, key=_place)
+        found = [read_file(path, self._retrieval.fields) for path in self.record_files(session)]
+        return sorted(found, key=DiskRecord.place)
 
     def has_loss_mark(self, session: str) -> bool:
         return bool(self._below_log_dir(_declared(self._retrieval.loss_mark, "a loss mark"), session))
+
+    def has_delivery_mark(self, session: str, uuid: str) -> bool:
+        """Whether that record is marked as one whose answer did not reach the client."""
+        pattern = _declared(self._retrieval.delivery_mark, "a delivery mark")
+        return bool(self._below_log_dir(pattern.replace("{uuid}", uuid), session))
 
     @property
     def _retrieval(self) -> Retrieval:
@@ -206,13 +198,6 @@ class ProxyUnderTest:
             raise NotOurs(f"the log directory of {self.profile.name} is not known")
         digest = hashlib.sha256(session.encode("utf-8", errors="surrogatepass")).hexdigest()
         return list(self.log_dir.glob(pattern.replace("{sha256}", digest)))
-
-    def _parsed(self, path: Path) -> Record | None:
-        try:
-            found = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            return None
-        return in_contract_form(found, self._retrieval.fields) if isinstance(found, dict) else None
 
 
 def start_proxy(
@@ -227,7 +212,7 @@ def start_proxy(
 ) -> ProxyUnderTest:
     """Blocks until it is ready, or attaches to one that runs already.
 
-    ``config_text`` takes the place of the configuration made of ``routes``. ``files`` is an existing directory for
+    ``config_text`` takes the place of the configuration made of ``routes``. ``files`` is a directory for
     the configuration and the log; a fresh one beside ``log_dir`` if None. ``env`` is added to the profile's own.
     Raises :class:`SystemNotStarted`.
     """
@@ -289,6 +274,7 @@ def _plan(
         raise NotOurs(f"{profile.name} is attached to, not started")
     log_dir.parent.mkdir(parents=True, exist_ok=True)
     place = files or Path(tempfile.mkdtemp(prefix=f"{log_dir.name}-proxy-", dir=log_dir.parent))
+    place.mkdir(parents=True, exist_ok=True)
     routing_file = place / "routing.yaml"
     routing_file.write_bytes(config)
     values = {"config": str(routing_file), "log_dir": str(log_dir), "host": LOOPBACK, "engine": engine_url}
@@ -306,45 +292,6 @@ def _plan(
         grace_seconds=start.grace_seconds,
         setup=tuple(replace(each, json=profile.fill(each.json, values)) for each in start.setup),
     )
-
-
-def in_contract_form(raw: Record, fields: Mapping[str, str]) -> Record:
-    """``raw`` itself if its names are the contract's; else the mapped fields that it has."""
-    if not fields:
-        return raw
-    found = {name: _at(raw, path.split(".")) for name, path in fields.items()}
-    return {name: value for name, value in found.items() if value is not _ABSENT}
-
-
-_ABSENT = object()
-
-
-def _at(value: JSON, path: list[str]) -> JSON:
-    for name in path:
-        if not isinstance(value, dict) or name not in value:
-            return _ABSENT
-        value = value[name]
-    return value
-
-
-def _place(found: DiskRecord) -> tuple[bool, str, str]:
-    record = found.record or {}
-    return found.record is None, str(record.get("captured_at", "")), str(record.get("uuid", found.path.name))
-
-
-def _rows(answer: Answer, key: str, what: str) -> list[dict[str, JSON]]:
-    if answer.status != 200:
-        raise RetrievalFailed(f"{what}: expected 200, seen {answer.status} {answer.text[:200]}")
-    try:
-        found = answer.json()
-    except ValueError:
-        raise RetrievalFailed(f"{what}: expected JSON, seen {answer.text[:200]!r}") from None
-    rows = found if not key else found.get(key) if isinstance(found, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise RetrievalFailed(
-            f"{what}: expected a list of objects in {key or 'the answer'!r}, seen {answer.text[:200]!r}"
-        )
-    return rows
 
 
 def _declared(place: str | None, what: str) -> str:

@@ -16,7 +16,6 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -33,7 +32,8 @@ def prctl(option: int, value: int) -> None:
 def parent_of(pid: int) -> int:
     """0 if the process is gone meanwhile."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        with open(f"/proc/{pid}/stat", errors="replace") as file:
+            stat = file.read()
     except OSError:
         return 0
     # The command name stands in parentheses and may hold anything, parentheses too.

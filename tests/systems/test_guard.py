@@ -218,6 +218,17 @@ def test_a_command_gets_no_variable_that_it_was_not_given(
     assert set(seen) <= {*guard.INHERITED_VARIABLES, "HOME", "PYTHONUNBUFFERED"}
 
 
+def test_output_is_its_own_where_several_share_a_log(tmp_path: Path) -> None:
+    """An address announced by an earlier process must never be taken for this one's."""
+    for word in ("first", "second"):
+        started = guard.start(
+            ["echo", word], log=tmp_path / "log", env=guard.environment(tmp_path), cwd=tmp_path, role="command"
+        )
+        started.wait(5)
+        assert (started.output(), started.tail()) == (f"{word}\n", word)
+        started.stop()
+
+
 def test_pipes_belong_to_the_command_alone(tmp_path: Path) -> None:
     env = guard.environment(tmp_path)
     started = guard.start(["cat"], log=tmp_path / "log", env=env, cwd=tmp_path, role="command", piped=True)

@@ -99,6 +99,7 @@ def test_a_mistake_is_one_line_naming_file_key_and_what_is_allowed(
         ('address = "given"', 'ready = "http"', "start.ready: expected tcp or a path that begins with /, seen 'http'"),
         ('address = "given"', 'setup = [{url = "/x"}]', r"start.setup\[0\].path: is missing; expected a string"),
         ('form = "contract"', 'form = "template"', 'routing.template: needed with form = "template", and only there'),
+        ('form = "contract"', 'optional_keys = ["pins"]', "routing.optional_keys: unknown 'pins'; allowed: ping_secs"),
         (
             'form = "contract"',
             'form = "template"\ntemplate = "away.j2"',

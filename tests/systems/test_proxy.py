@@ -11,6 +11,7 @@ from conformance.systems import guard, proxy, routing, servers
 from conformance.systems.calls import CallFailed, call
 from conformance.systems.profiles import Profile, load
 from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.retrieval import RetrievalFailed
 
 StubProfile = Callable[..., Profile]
 ENGINE = "http://engine"
@@ -118,9 +119,13 @@ async def test_a_damaged_file_is_shown_without_a_record(stub_proxy: StubProfile,
     await capture(system, "s", [1])
     path = system.record_files("s")[0]
     path.with_name("00.json").write_bytes(b'{"uuid": ')
+    path.with_name("000.json").write_bytes(b"[" * 100_000)
+    path.with_name("0000.json").write_bytes(b"\xff\xfe")
     assert [(found.path.name, found.record is None) for found in system.disk_records("s")] == [
         ("0.json", False),
         ("00.json", True),
+        ("000.json", True),
+        ("0000.json", True),
     ]
 
 
@@ -137,7 +142,7 @@ async def test_a_loss_mark_is_seen(stub_proxy: StubProfile, running: Running) ->
 async def test_what_is_not_handed_out_is_one_line(stub_proxy: StubProfile, running: Running) -> None:
     system = running(stub_proxy())
     assert (await system.completions_answer("nobody")).status == 404
-    with pytest.raises(proxy.RetrievalFailed, match=r"^session 'nobody': expected 200, seen 404 .*no such session"):
+    with pytest.raises(RetrievalFailed, match=r"^session 'nobody': expected 200, seen 404 .*no such session"):
         await system.records("nobody")
 
 

@@ -58,3 +58,9 @@ def test_the_reference_keeps_a_session_where_its_profile_says(reference: ProxyUn
     folder.mkdir(parents=True)
     (folder / "u.json").write_text('{"uuid": "u"}')
     assert [found.record for found in reference.disk_records("a/b")] == [{"uuid": "u"}]
+    assert not reference.has_delivery_mark("a/b", "u")
+    assert not reference.has_loss_mark("a/b")
+    (folder / "u.undelivered").touch()
+    (folder / "incomplete").touch()
+    assert reference.has_delivery_mark("a/b", "u")
+    assert reference.has_loss_mark("a/b")
