@@ -112,3 +112,12 @@ def test_a_million_blanks_are_encoded_though_the_split_pattern_gives_up_on_them(
     with pytest.raises(ValueError, match="Regex error"):
         segmenter.encoding.encode(text, allowed_special="all")
     assert segmenter.encoding.decode(segmenter.encode(text)) == text
+
+
+@pytest.mark.parametrize("body", ["\n\nx", "x"])
+def test_the_border_after_the_header_holds_though_the_tokenizer_would_join_across_it(body: str) -> None:
+    segmenter = Segmenter(tokenizer.load())
+    header = segmenter.block("<|im_start|>assistant\n").ids
+    assert segmenter.block(f"<|im_start|>assistant\n{body}").ids == header + segmenter.body(body)
+    joined = segmenter.encoding.encode(f"<|im_start|>assistant\n{body}", allowed_special="all")
+    assert (tuple(joined) == header + segmenter.body(body)) is (body == "x")
