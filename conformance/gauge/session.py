@@ -155,6 +155,7 @@ class Session:
         if report.failed and CHOSEN in self._config.stash and not _worker_input(self._config):
             self._collected.add([], [SuiteError(report.nodeid or "collection", _last_line(report.longreprtext))])
 
+    @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
         self._counts.update(getattr(node, "workeroutput", {}).get(COUNTS, {}))
 
