@@ -1,27 +1,24 @@
 """The engine: finds the turn a prompt asks for, and samples what the playbook says."""
 
-import json
 from collections.abc import Mapping
-from typing import Any
 
 import tiktoken
 
 from fakes.vllm import log_probs
+from fakes.vllm.draws import OFF_SCRIPT, Draw
 from fakes.vllm.playbook import Answer, Content, Playbook
 from fakes.vllm.prompts import Prompt, build_prompt, prompt_text, view
 from fakes.vllm.sample import Drawn, Fault, PromptTooLong, Sample, SampleRequest
 from fakes.vllm.splits import Splitter
 from fakes.vllm.stops import Stopper
-from fakes.vllm.tags import Tag, asked_for, format_tag
+from fakes.vllm.tags import Tag, asked_for
 from fakes.vllm.template import EMPTY_THINK, Segmenter, dump_arguments, generated_body
 from fakes.vllm.tenants import Tenant, Tenants
 from fakes.vllm.tokenizer import END_OF_TEXT, TURN_END
 
 NEUTRAL_TEXT = "All right."
-OFF_SCRIPT_TEXT = "off script"
 
 _NEUTRAL = Answer(text=NEUTRAL_TEXT)
-_OFF_SCRIPT = Answer(text=OFF_SCRIPT_TEXT)
 
 
 class UnknownTenant(KeyError):
@@ -69,10 +66,10 @@ class PlaybookEngine:
         tag = asked_for(prompt.tags)
         playbook = tenant.playbooks.get(tag.run) if tag is not None else None
         if tag is None:
-            return self._drawn(_Draw(request, tenant, prompt, room, None, None, _NEUTRAL, None, 0))
+            return self._drawn(Draw(request, tenant, prompt, room, None, None, _NEUTRAL, None, 0))
         rule, answer = self._answer(request, prompt, playbook, tag)
         attempt = tenant.count_attempt(tag.run, tag.scope, tag.turn if rule is None else rule)
-        return self._drawn(_Draw(request, tenant, prompt, room, tag, playbook, answer, rule, attempt))
+        return self._drawn(Draw(request, tenant, prompt, room, tag, playbook, answer, rule, attempt))
 
     def _tenant(self, request: SampleRequest) -> Tenant:
         tenant = self._tenants.get(request.tenant)
@@ -87,7 +84,7 @@ class PlaybookEngine:
         self, request: SampleRequest, prompt: Prompt, playbook: Playbook | None, tag: Tag
     ) -> tuple[str | None, Answer]:
         if playbook is None:
-            return None, _OFF_SCRIPT
+            return None, OFF_SCRIPT
         if playbook.side_calls:
             seen = view(request, prompt)
             for side_call in playbook.side_calls:
@@ -95,10 +92,10 @@ class PlaybookEngine:
                     return side_call.name, side_call
         turns = playbook.turns_of(tag.scope)
         if turns is None or tag.turn >= len(turns):
-            return None, _OFF_SCRIPT
+            return None, OFF_SCRIPT
         return None, turns[tag.turn]
 
-    def _drawn(self, draw: "_Draw") -> Drawn:
+    def _drawn(self, draw: Draw) -> Drawn:
         samples = []
         faithful = not draw.prompt.no_thinking and draw.prompt.rendered_ids in (None, draw.prompt.ids)
         for choice in range(draw.request.n):
@@ -115,7 +112,7 @@ class PlaybookEngine:
             turn=tag.turn if tag and draw.rule is None else None,
             rule=draw.rule,
             attempt=draw.attempt,
-            off_script=draw.answer is _OFF_SCRIPT,
+            off_script=draw.answer is OFF_SCRIPT,
             faithful=faithful,
             rendered_ids=draw.prompt.rendered_ids,
             fault=Fault(fault.name, fault.at_token, fault.status, dict(fault.headers), fault.raw, dict(fault.options))
@@ -124,7 +121,7 @@ class PlaybookEngine:
             gate=draw.fill_gate(),
         )
 
-    def _sample(self, draw: "_Draw", choice: int) -> tuple[Sample, bool]:
+    def _sample(self, draw: Draw, choice: int) -> tuple[Sample, bool]:
         """One generation, and whether it keeps the promise of faithful sampling."""
         content, effective = draw.content()
         place = draw.place(effective, choice)
@@ -132,7 +129,7 @@ class PlaybookEngine:
         if content.ids is not None:
             ids, canonical = self._explicit(content, draw), False
         else:
-            text, forced = self._text(content, draw)
+            text, unechoed = self._text(content, draw)
             canonical_ids = self._segmenter.body(text)
             variant = effective + choice
             # A fresh attempt, and each further choice, is the same text in another split.
@@ -142,7 +139,7 @@ class PlaybookEngine:
                 ids = list(canonical_ids)
             else:
                 ids = self._splitter.drifted(canonical_ids, place, variant - 1 if faithful else variant)
-            canonical = canonical and not forced
+            canonical = canonical and not unechoed
             if content.finish != "length":
                 ids.append(self.encoding.encode_single_token(_END[content.finish or "stop"]))
         stopped = self._stopper.stop(
@@ -167,8 +164,8 @@ class PlaybookEngine:
         )
         return sample, canonical and not stopped.cut and sample.finish_reason == "stop"
 
-    def _text(self, content: Content, draw: "_Draw") -> tuple[str, bool]:
-        """The text to generate, without its end token, and whether the request forced its form."""
+    def _text(self, content: Content, draw: Draw) -> tuple[str, bool]:
+        """The text to generate, without its end token, and whether its echo will differ."""
         text: str = draw.fill(content.text or "")
         reasoning = None if draw.prompt.no_thinking else content.reasoning
         calls = [
@@ -187,10 +184,15 @@ class PlaybookEngine:
             return f"<think>\n{reasoning}", False
         body = generated_body(text, reasoning, calls)
         thinks = draw.tenant.config.reasoning_parser is not None and not draw.prompt.no_thinking
-        # Qwen3's parser takes everything before </think> for reasoning, so a model that does not think says so.
-        return (EMPTY_THINK + body if thinks and reasoning is None and body else body), False
+        if thinks and reasoning is None and body:
+            # Qwen3's parser takes everything before </think> for reasoning, so a model that does not think says so.
+            body = EMPTY_THINK + body
+        # A stream gives the blank lines after </think> as content, and beside a call the template keeps those.
+        blank_content = draw.request.streamed and thinks and bool(calls)
+        loses_thought = body.startswith("<think>") and draw.tenant.switches.strip_history_reasoning
+        return body, blank_content or (loses_thought and draw.user_speaks_later())
 
-    def _explicit(self, content: Content, draw: "_Draw") -> list[int]:
+    def _explicit(self, content: Content, draw: Draw) -> list[int]:
         ids: list[int] = []
         for item in content.ids or ():
             if isinstance(item, str):
@@ -201,81 +203,6 @@ class PlaybookEngine:
 
 
 _END = {"stop": TURN_END, "endoftext": END_OF_TEXT}
-
-
-class _Draw:
-    """One draw: the request, where it stands in the playbook, and what is answered."""
-
-    __slots__ = ("answer", "attempt", "playbook", "prompt", "request", "room", "rule", "tag", "tenant")
-
-    def __init__(
-        self,
-        request: SampleRequest,
-        tenant: Tenant,
-        prompt: Prompt,
-        room: int,
-        tag: Tag | None,
-        playbook: Playbook | None,
-        answer: Answer,
-        rule: str | None,
-        attempt: int,
-    ) -> None:
-        self.request = request
-        self.tenant = tenant
-        self.prompt = prompt
-        self.room = room
-        self.tag = tag
-        self.playbook = playbook
-        self.answer = answer
-        self.rule = rule
-        self.attempt = attempt
-
-    def content(self) -> tuple[Content, int]:
-        """The content of this attempt, and the attempt it is sampled as: a repeated one is the same to the bit."""
-        if self.answer.attempts == "fresh":
-            return self.answer, self.attempt
-        contents = self.answer.contents()
-        effective = min(self.attempt, len(contents) - 1)
-        return contents[effective], effective
-
-    def sampling(self, content: Content) -> str:
-        """Neutral and off-script answers are always faithful."""
-        if self.playbook is None or self.answer is _OFF_SCRIPT:
-            return "faithful"
-        return content.sampling or self.answer.sampling or self.playbook.sampling
-
-    def place(self, effective: int, choice: int) -> str:
-        """What log probs and splits depend on."""
-        if self.tag is None:
-            return json.dumps([self.tenant.name, "no tag", choice])
-        which = self.tag.turn if self.rule is None else self.rule
-        return json.dumps([self.tenant.name, self.tag.run, self.tag.scope, which, effective, choice])
-
-    def fill(self, value: Any) -> Any:
-        """``value`` with its tag placeholders filled in, at any depth."""
-        if self.tag is None or self.playbook is None:
-            return value
-        if isinstance(value, str):
-            return self._fill_text(value) if "{tag" in value else value
-        if isinstance(value, Mapping):
-            return {key: self.fill(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.fill(item) for item in value]
-        return value
-
-    def fill_gate(self) -> str | None:
-        gate = self.answer.gate
-        return gate.replace("{run}", f"{self.tag.run:06d}") if gate is not None and self.tag is not None else gate
-
-    def _fill_text(self, text: str) -> str:
-        tag, playbook = self.tag, self.playbook
-        if tag is None or playbook is None:
-            return text
-        next_turn = tag.turn + (1 if self.rule is None else 0)
-        text = text.replace("{tag}", format_tag(tag.run, tag.scope, next_turn))
-        for number, name in enumerate(playbook.scopes):
-            text = text.replace(f"{{tag:{name}}}", format_tag(tag.run, number, 0))
-        return text
 
 
 def _forced_tool(request: SampleRequest) -> str | None:

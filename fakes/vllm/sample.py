@@ -27,7 +27,8 @@ class SampleRequest:
 
     Either ``messages`` (with ``tools`` and ``template_kwargs``) or ``prompt_token_ids`` or ``prompt_text`` is given.
     ``prefix_token_ids`` is NeMo-RL's ``required_prefix_token_ids``. ``max_tokens`` None means up to the model's length.
-    ``alternatives`` is how many candidates of each position are wanted (``top_logprobs``).
+    ``alternatives`` is how many candidates of each position are wanted (``top_logprobs``). ``streamed`` changes no
+    sample, only what its history can be.
     """
 
     tenant: str
@@ -47,6 +48,7 @@ class SampleRequest:
     include_stop_str_in_output: bool = False
     n: int = 1
     alternatives: int = 0
+    streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,14 @@ def test_stripping_history_reasoning_breaks_at_the_next_user_message(converse: C
     assert _breaks(converse(TOOL_LOOP), 3, nudge=True) == [True, True]
 
 
+def test_reasoning_that_a_later_user_message_strips_is_not_faithful(converse: Converse) -> None:
+    longer = TOOL_LOOP + "      - {text: More.}\n"
+    keeps = TenantConfig(template=TemplateConfig(strip_history_reasoning=False))
+    for script, config, faithful in ((TOOL_LOOP, None, True), (longer, None, False), (longer, keeps, True)):
+        talk = converse(script, config=config)
+        assert [talk.ask().faithful for _ in range(2)] == [faithful, faithful]
+
+
 def test_a_prefilled_empty_think_block_breaks_and_is_never_called_faithful(converse: Converse) -> None:
     config = TenantConfig(template=TemplateConfig(prefill_empty_think=True))
     assert _breaks(converse(TOOL_LOOP, config=config), 3) == [True, True]
@@ -150,6 +158,22 @@ def test_a_drifting_generation_is_its_text_in_another_split(turns: list[dict[str
 @pytest.mark.parametrize("stray", [{"stop": ("look",)}, {"max_tokens": 4}, {"stop_token_ids": (10,)}])
 def test_what_the_request_cuts_is_not_faithful(stray: dict[str, Any], converse: Converse) -> None:
     assert not converse(TOOL_LOOP).ask(**stray).faithful
+
+
+def test_a_streamed_call_after_reasoning_is_not_faithful_once_a_parser_takes_the_reasoning_out(
+    converse: Converse,
+) -> None:
+    for parser in (None, "qwen3"):
+        config = TenantConfig.model_validate({"reasoning_parser": parser})
+        for streamed in (False, True):
+            talk = converse(TOOL_LOOP, config=config)
+            drawn = talk.ask(streamed=streamed)
+            assert drawn.faithful is not (streamed and parser == "qwen3")
+            talk.take(drawn)
+            if streamed and parser:
+                talk.messages[1]["content"] = "\n\n"
+            before = drawn.prompt_token_ids + drawn.samples[0].token_ids
+            assert (talk.ask().prompt_token_ids[: len(before)] == before) is drawn.faithful
 
 
 def test_a_forced_call_is_not_faithful(converse: Converse) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from fakes.vllm.engine import NEUTRAL_TEXT, OFF_SCRIPT_TEXT, PlaybookEngine
+from fakes.vllm.draws import OFF_SCRIPT_TEXT
+from fakes.vllm.engine import NEUTRAL_TEXT, PlaybookEngine
 from fakes.vllm.sample import Drawn, PromptTooLong, SampleRequest
 from fakes.vllm.tags import format_tag
 from fakes.vllm.tenants import TenantConfig, Tenants
