@@ -130,6 +130,7 @@ def sample_request(call: Call, request: ChatRequest) -> SampleRequest:
         include_stop_str_in_output=request.include_stop_str_in_output,
         n=request.n or 1,
         alternatives=_alternatives(request.top_logprobs, call.world.words) if request.logprobs else 0,
+        streamed=bool(request.stream),
     )
 
 
