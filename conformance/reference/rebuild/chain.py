@@ -50,7 +50,7 @@ def word_parent(turn: Turn, candidates: Sequence[Turn], keys: Keys) -> Turn | No
     """The candidate with the longest conversation, generated turn included, that the turn's request starts with."""
     for candidate in reversed(candidates):
         without_tools = candidate.tools and not turn.tools
-        if not without_tools and candidate.place < turn.place and in_words(candidate, turn, keys):
+        if not without_tools and in_words(candidate, turn, keys):
             return candidate
     return None
 

@@ -158,19 +158,24 @@ def _arguments_became(emitted: str, echoed: str) -> bool:
     added = [key for key in after if key not in before]
     if any(_ADDED_DEFAULTS.get(key) != json.dumps(after[key]) for key in added):
         return False
-    return all(_value_became(value, after[key]) for key, value in before.items())
+    return all(_value_became(key, value, after[key]) for key, value in before.items())
 
 
-def _value_became(before: Any, after: Any) -> bool:
+def _value_became(key: str, before: Any, after: Any) -> bool:
     if json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True):
         return True
     if not isinstance(before, str):
         return False
     if isinstance(after, bool):
         return _TRUTH.get(before) is after
-    return isinstance(after, str) and _claude_string(before) == _claude_string(after)
+    return isinstance(after, str) and after in _claude_forms(key, before)
 
 
-def _claude_string(text: str) -> str:
-    """Claude Code: a leading ``cd … &&`` goes, an escaped semicolon loses a backslash, lines lose their end blanks."""
-    return _LINE_END_BLANKS.sub("", _LEADING_CD.sub("", text)).replace("\\\\;", "\\;")
+def _claude_forms(key: str, text: str) -> set[str]:
+    """What Claude Code makes of an argument: commands lose a leading ``cd`` and a backslash, lines their end blanks."""
+    if key == "command":
+        here = _LEADING_CD.sub("", text)
+        return {here, text.replace("\\\\;", "\\;"), here.replace("\\\\;", "\\;")}
+    if key in ("content", "new_string"):
+        return {_LINE_END_BLANKS.sub("", text)}
+    return set()

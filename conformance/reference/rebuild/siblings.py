@@ -1,11 +1,13 @@
 """Which of several calls for the same turn is the turn: retries, nudges and forks, told by what continues them."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from conformance.reference.rebuild.chain import Link, roles_added
 from conformance.reference.rebuild.turns import Turn
+
+Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -68,16 +70,23 @@ def family(turns: Sequence[Turn], links: dict[str, Link]) -> Family:
     for turn in turns:
         link = links.get(turn.uuid)
         (firsts if link is None else offspring[link.parent.uuid]).append(turn)
+    echoed = last_echoes(turns)
     for parent in turns:
         siblings = offspring.get(parent.uuid, [])
         attempts, detached = split_rewritten(parent, siblings)
         firsts.extend(detached)
         if attempts:
-            result.children[parent.uuid] = settle(attempts, offspring, result)
+            result.children[parent.uuid] = settle(attempts, offspring, echoed, result)
     firsts.sort(key=lambda turn: turn.place)
     for attempts in same_start(firsts):
-        result.roots.append(settle(attempts, offspring, result))
+        result.roots.append(settle(attempts, offspring, echoed, result))
     return result
+
+
+def last_echoes(turns: Sequence[Turn]) -> dict[int, Place]:
+    """For each answer that was given once and stands in a history, by its normal number, the last place it does."""
+    given = Counter(turn.answer for turn in turns)
+    return {normal: turn.place for turn in turns for normal in turn.request if given[normal] == 1}
 
 
 def split_rewritten(parent: Turn, siblings: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
@@ -90,13 +99,17 @@ def split_rewritten(parent: Turn, siblings: Sequence[Turn]) -> tuple[list[Turn],
     return [turn for turn in siblings if turn not in rewritten], rewritten
 
 
-def settle(siblings: Sequence[Turn], offspring: dict[str, list[Turn]], result: Family) -> list[Turn]:
-    """The siblings that stay: those that are continued, else the last."""
+def settle(
+    siblings: Sequence[Turn], offspring: dict[str, list[Turn]], echoed: dict[int, Place], result: Family
+) -> list[Turn]:
+    """The siblings that stay: those that are continued, else the one that a rewritten history keeps, else the last."""
     kept = [turn for turn in siblings if offspring.get(turn.uuid)]
     if not kept:
-        kept = [siblings[-1]]
-        if len(siblings) > 1:
+        kept = [turn for turn in siblings if turn.place < echoed.get(turn.answer, turn.place)]
+        if len(siblings) > 1 and len(kept) != 1:
             result.unresolved.add(siblings[-1].uuid)
+        if len(kept) != 1:
+            kept = [siblings[-1]]
     result.orphans.extend(turn for turn in siblings if turn not in kept)
     return kept
 

@@ -78,6 +78,18 @@ REWRITES = {
         said("", call('{"replace_all": false, "new_string": "a\\nb"}', name="Edit")),
     ),
     "a boolean Claude Code mends": (said("", call('{"bg": "false"}')), said("", call('{"bg": false}'))),
+    "text parts joined by line": (
+        said(None) | {"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+        said("a\nb"),
+    ),
+    "a blank block dropped": (
+        said(None) | {"content": [{"type": "text", "text": "\n\n"}, {"type": "text", "text": "a"}]},
+        said("a"),
+    ),
+    "a backslash Claude Code drops": (
+        said("", call(r'{"command": "find -exec rm {} \\\\;"}')),
+        said("", call(r'{"command": "find -exec rm {} \\;"}')),
+    ),
     "a cd Claude Code drops": (
         said("", call('{"command": "cd /w && ls"}')),
         said("", call('{"command": "ls"}')),
@@ -110,6 +122,14 @@ EDITS = {
         said("", call("{}", name="nope")),
         said("", call('{"tool": "yep", "error": "unknown"}', name="invalid")),
     ),
+    "a tool name in capitals": (said("", call("{}")), said("", call("{}", name="BASH"))),
+    "whole arguments called broken": (
+        said("", call('{"a": 1}')),
+        said("", call('{"__unparsedToolInput": {"raw": "{}", "len": 2}}')),
+    ),
+    "a cd put in front": (said("", call('{"command": "ls"}')), said("", call('{"command": "cd /w && ls"}'))),
+    "end blanks gone from a command": (said("", call('{"command": "ls "}')), said("", call('{"command": "ls"}'))),
+    "a user in the place of the model": (said("Hi."), user("Hi.")),
     "a call gone": (said("a", call("{}")), said("a")),
     "a call more": (said("a", call("{}")), said("a", call("{}"), call("{}", call_id="c2"))),
 }
@@ -127,6 +147,28 @@ def test_an_edited_user_message_with_contiguous_tokens_disagrees() -> None:
     turn = said("Hi.")
     found = echoed(turn, turn, asked=[system(), user("Look again.")])
     assert found.reason_code == "history_disagrees"
+
+
+def test_a_result_under_another_call_s_id_disagrees() -> None:
+    turns = [*two_turns()]
+    third = [*turns[1]["messages"], user("More."), said("Yes.")]
+    third[3] = result("a b", "c7")
+    found = rebuilt(*turns, record(2, third, [1, 2, 3, 10, 11, 4, 5, 12, 13, 6], [14]))
+    assert (found.reason_code, found.trajectories[0].record_uuids) == ("history_disagrees", ["u0", "u1"])
+
+
+def test_history_is_held_against_what_was_emitted_not_against_the_last_echo() -> None:
+    def shown(command: str) -> JSON:
+        return said("", call(f'{{"command": "{command}"}}'))
+
+    first, once, twice = shown("cd /a && cd /b && ls"), shown("cd /b && ls"), shown("ls")
+    second = [result("x"), said("One.")]
+    found = rebuilt(
+        record(0, [*ASKED, first], [1, 2], [10]),
+        record(1, [*ASKED, once, *second], [1, 2, 10, 3], [11]),
+        record(2, [*ASKED, twice, *second, user("?"), said("Two.")], [1, 2, 10, 3, 11, 4], [12]),
+    )
+    assert (found.reason_code, found.trajectories[0].record_uuids) == ("history_disagrees", ["u0", "u1"])
 
 
 def test_parallel_results_may_come_back_in_any_order_and_ids_may_repeat() -> None:

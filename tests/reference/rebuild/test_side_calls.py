@@ -67,6 +67,49 @@ def test_a_side_call_that_was_retried_is_excluded_whole() -> None:
     assert side_calls(found) == ["u9", "u8"]
 
 
+def test_a_summary_of_the_whole_conversation_without_tools_is_a_side_call() -> None:
+    turns = two_turns()
+    asked = [*turns[0]["messages"], result("a b"), user("Sum it up.")]
+    found = rebuilt(*turns, record(9, [*asked, said("All good.")], [9, 9, 9], [70], tools=[]))
+    assert (found.outcome, side_calls(found)) == ("clean", ["u9"])
+
+
+def test_the_first_prompt_asked_again_without_tools_is_a_side_call() -> None:
+    turns = two_turns()
+    found = rebuilt(*turns, record(9, [*turns[0]["messages"][:2], said("Title")], [9, 9, 9], [70], tools=[]))
+    assert (found.outcome, side_calls(found)) == ("clean", ["u9"])
+
+
+def test_a_single_call_with_the_main_chain_s_tools_and_system_is_no_side_call() -> None:
+    beside = record(9, [system(), user("Else."), said("x")], [9, 9], [70])
+    beside["captured_at"] = "2026-11-29T10:00:00.000000+00:01"
+    found = rebuilt(*two_turns(), beside)
+    assert (found.withheld, found.reason_code, side_calls(found)) == (True, "several_chains", [])
+
+
+def test_a_call_of_the_system_prompt_alone_is_no_attempt_at_the_first_turn() -> None:
+    warm_up = record(9, [system(), said("Hello.")], [1], [70])
+    warm_up["captured_at"] = "2026-11-29T10:00:00.000000+00:01"
+    found = rebuilt(*two_turns(), warm_up)
+    assert (found.withheld, found.excluded) == (True, [])
+
+
+def test_two_conversations_at_once_are_not_one_that_was_rewritten() -> None:
+    other = [system(), user("Else.")]
+    turn = said("", call("{}"))
+    first = record(5, [*other, turn], [80], [81])
+    first["captured_at"] = "2026-11-29T10:00:00.000000+00:01"
+    second = record(6, [*other, turn, result(""), said("x")], [80, 81, 82], [83])
+    assert rebuilt(*two_turns(), first, second).reason_code == "ambiguous_main"
+
+
+def test_a_single_call_that_holds_a_turn_under_another_system_prompt_is_no_side_call() -> None:
+    rewritten = compacted(3)[0]
+    rewritten["messages"][0] = system("You are an agent. Today is Monday.")
+    found = rebuilt(*two_turns(), rewritten)
+    assert (found.withheld, found.reason_code, side_calls(found)) == (True, "history_rewritten", [])
+
+
 def test_the_words_of_a_prompt_do_not_make_a_side_call() -> None:
     turns = two_turns()
     for turn in turns:

@@ -75,3 +75,5 @@ def test_a_session_in_two_envelopes_is_one_session() -> None:
     whole = session("root")
     halves = [whole | {"completions": [one]} for one in whole["completions"]]
     assert answer({"sessions": halves}) == answer({"envelope": whole})
+    halves[1] |= {"incomplete": True}
+    assert answer({"sessions": halves}).reason_code == "records_lost"
