@@ -12,7 +12,7 @@ from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.oracle import rollouts, triples
 from conformance.scenarios.rebuild.asking import answered
-from conformance.scenarios.rebuild.sessions import Session, call, result, says, user
+from conformance.scenarios.rebuild.sessions import Session, call, result, says, system, user
 from conformance.systems.rebuild import RebuildUnderTest
 
 JSON = Any
@@ -59,7 +59,7 @@ def _four(ids: JSON) -> JSON:
 
 
 def _histories_without_an_answer() -> list[JSON]:
-    return [[user("Go.")], [*ONE_CALL, result()], [*ONE_CALL, result(), {"role": "system", "content": "Hurry."}]]
+    return [[user("Go.")], [user("Go."), result()], [*ONE_CALL, result()], [user("Go."), system("Hurry.")]]
 
 
 def _malformed_histories() -> list[JSON]:
@@ -74,16 +74,15 @@ def _malformed_histories() -> list[JSON]:
         {**whole, "function": {"name": "execute_bash", "arguments": {"command": "ls"}}},
         {**whole, "function": {"name": "execute_bash"}},
     ]
-    after_a_call = [
-        [*ONE_CALL, {"role": "tool", "content": "done", **named}, says("Done.")]
-        for named in ({}, {"tool_call_id": None}, {"tool_call_id": ""})
+    results = [
+        {"role": "tool", "content": "done", **named} for named in ({}, {"tool_call_id": None}, {"tool_call_id": ""})
     ]
     return [
         *([{"role": role, "content": "Go."}, says("I look.")] for role in ("wizard", "", None, 5)),
         [{"content": "Go."}, says("I look.")],
         *([user("Go."), says("I look.", one)] for one in calls),
         [user("Go."), {**says("I look."), "tool_calls": {"0": whole}}],
-        *after_a_call,
+        *([user("Go."), one, says("Done.")] for one in results),
     ]
 
 
@@ -101,7 +100,7 @@ async def test_a_record_that_breaks_a_rule_is_never_trained(rebuild: RebuildUnde
                 answer = await answered(rebuild, check, {"envelope": session.envelope()}, where)
                 judged = triples.not_trained(answer, [one.truth])
                 check(requirement, judged.ok, expected=judged.expected, seen=judged.seen, where=where)
-                if session is alone and "uuid" not in fields:
+                if judged and session is alone and "uuid" not in fields:
                     rules[requirement].add(_names_rule_and_record(check, answer, one.uuid, where))
     told = [rules[one] for one in ("REB-001", "REB-007", "REB-011", "REB-013")]
     apart = len(set().union(*told)) == sum(map(len, told))
