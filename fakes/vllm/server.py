@@ -30,12 +30,16 @@ class WireProtocol(HttpToolsProtocol):
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one."""
+    """A listening socket; port 0 takes a free one. Raises ``OSError``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    sock.bind((host, port))
-    sock.listen(2048)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+        sock.listen(2048)
+    except OSError:
+        sock.close()
+        raise
     sock.setblocking(False)
     return sock
 

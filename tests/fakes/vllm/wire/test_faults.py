@@ -191,7 +191,7 @@ def _asked(play: Play, name: str | None, stream: bool) -> tuple[Raw, Script]:
     """A turn with that fault, or a healthy one, answered."""
     fault = {"name": name, "at_token": AT_TOKEN.get(name)} if name is not None else None
     script = play({"text": TEXT, "fault": fault} if fault else {"text": TEXT})
-    usage = {"stream_options": {"include_usage": True}} if stream else {}
+    usage: dict[str, Any] = {"stream_options": {"include_usage": True}} if stream else {}
     return raw_call(script, stream=stream, return_tokens_as_token_ids=True, **usage), script
 
 
