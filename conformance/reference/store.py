@@ -41,11 +41,15 @@ class Kept:
 
 @dataclass
 class _Session:
-    """What this process knows of a session's folder: how many records lie there, the latest time, the parent."""
+    """What this process knows of a session's folder: how many records lie there, the latest time, the parent.
+
+    ``rooted`` tells that the folder itself is known to be on the disk.
+    """
 
     files: int = 0
     latest: int = 0
     parent: str | None = None
+    rooted: bool = False
 
 
 class Store:
@@ -83,7 +87,7 @@ class Store:
         clock does) and the parent that the session settled on.
         """
         folder = self.folder(record["session_id"])
-        self._make(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         record["uuid"] = str(uuid.uuid4())
         with self._lock:
             session = self._session(folder, record["session_id"])
@@ -96,13 +100,17 @@ class Store:
             with self._lock:
                 session.files -= 1
             raise
+        if not session.rooted:
+            _sync(self.root)
+            session.rooted = True
         return str(record["uuid"])
 
     def mark_lost(self, session_id: str, parent_session_id: str | None) -> None:
         """Say for good that a record of this session could not be written; raises OSError."""
         folder = self.folder(session_id)
-        self._make(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _touch(folder / LOST_MARK)
+        _sync(self.root)
         self._lost[session_id] = parent_session_id
 
     def mark_undelivered(self, session_id: str, record_uuid: str) -> None:
@@ -149,7 +157,7 @@ class Store:
 
     def records(self, folder: Path) -> list[Kept]:
         """The readable records of a folder by (captured_at, uuid). What is not a record of it hides nothing else."""
-        kept = [self._read(path) for path in _record_files(folder)]
+        kept = [self._read(folder / name) for name in _record_names(folder)]
         own = [each for each in kept if each is not None and self.folder(each.session_id) == folder]
         return sorted(own, key=lambda each: (each.captured_at, each.uuid))
 
@@ -162,16 +170,10 @@ class Store:
         row: JSONObject = {"session_id": records[0].session_id, "parent_session_id": parent}
         return row | ({"incomplete": True} if (folder / LOST_MARK).exists() else {})
 
-    def _make(self, folder: Path) -> None:
-        if folder.is_dir():
-            return
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _sync(self.root)
-
     def _session(self, folder: Path, session_id: str) -> _Session:
         """What is known of the session, read again if another process has written to it."""
         session = self._known.setdefault(session_id, _Session())
-        files = len(_record_files(folder))
+        files = len(_record_names(folder))
         if files > session.files:
             for kept in self.records(folder):
                 session.latest = max(session.latest, _microseconds(kept.captured_at))
@@ -224,12 +226,11 @@ def _parsed(path: Path, status: os.stat_result) -> Kept:
     return Kept(record["captured_at"], record["uuid"], record["session_id"], parent)
 
 
-def _record_files(folder: Path) -> list[Path]:
+def _record_names(folder: Path) -> list[str]:
     try:
-        names = os.listdir(folder)
+        return [name for name in os.listdir(folder) if name.endswith(".json")]
     except FileNotFoundError:
         return []
-    return [folder / name for name in names if name.endswith(".json")]
 
 
 def _microseconds(captured_at: str) -> int:

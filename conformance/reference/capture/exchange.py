@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TypeVar
 
 from conformance.reference.capture import jsontext
@@ -12,6 +13,7 @@ from conformance.reference.capture.answers import client_view, read_answer
 from conformance.reference.capture.client import EVENTS_TYPE, JSON_TYPE, Client
 from conformance.reference.capture.config import Route
 from conformance.reference.capture.errors import Refusal, record_lost
+from conformance.reference.capture.jsontext import JSONObject
 from conformance.reference.capture.records import record_of
 from conformance.reference.capture.requests import Call, read_call
 from conformance.reference.capture.streams import PING, chat_stream, error_frame
@@ -24,6 +26,9 @@ T = TypeVar("T")
 
 LARGE = 64 * 1024
 """Bodies above this many bytes are read in a thread, so that the other calls are not kept waiting."""
+
+ENDING_FRAMES = 3
+"""The finish, the usage and the end of a stream."""
 
 LOST = ""
 """In place of a record's uuid: the record could not be written, and the session says so."""
@@ -105,6 +110,18 @@ class Exchanges:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """The client's answer in two pieces: no client takes it for complete before it has the ``ending``."""
+
+    beginning: bytes
+    ending: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.beginning) + len(self.ending)
+
+
 class _Stream:
     """The answer of a captured call on its way to the client, with a sign of life while there is none."""
 
@@ -125,17 +142,21 @@ class _Stream:
             if not done:
                 await self._ping()
 
-    async def answer(self, data: bytes) -> bool:
-        """Send the whole answer; tells whether the client was there to the end."""
+    async def answer(self, answer: _Answer) -> bool:
+        """Send the whole answer; tells whether the client was there to the end.
+
+        It is asked for before the ending is sent: a client that has the ending may leave at once, and has it all.
+        """
         if self._client.gone:
             return False
         if self._asked.stream:
             await self._begin()
         else:
-            await self._client.start(200, JSON_TYPE, [(b"content-length", str(len(data)).encode())])
-        await self._client.part(data)
+            await self._client.start(200, JSON_TYPE, [(b"content-length", str(answer.size).encode())])
+        await self._client.part(answer.beginning)
         if not await self._client.stayed():
             return False
+        await self._client.part(answer.ending)
         await self._client.finish()
         return True
 
@@ -149,7 +170,7 @@ class _Stream:
             await self._client.start(200, EVENTS_TYPE, [(b"cache-control", b"no-cache")])
 
 
-def _record(call: Call, body: bytes, store: Store, started_at: int) -> tuple[bytes, str]:
+def _record(call: Call, body: bytes, store: Store, started_at: int) -> tuple[_Answer, str]:
     """Read the engine's answer and put it on disk; the client's answer, and the record's uuid or LOST."""
     answer = read_answer(body)
     record = record_of(call, answer, started_at)
@@ -158,10 +179,15 @@ def _record(call: Call, body: bytes, store: Store, started_at: int) -> tuple[byt
     except (OSError, ValueError) as error:
         _mark_lost(call, store, error)
         record_uuid = LOST
-    view = client_view(answer, call.asked)
+    return _rendered(client_view(answer, call.asked), call), record_uuid
+
+
+def _rendered(view: JSONObject, call: Call) -> _Answer:
     if call.asked.stream:
-        return b"".join(chat_stream(view, usage_chunk=call.asked.usage_chunk)), record_uuid
-    return jsontext.write(view), record_uuid
+        frames = list(chat_stream(view, usage_chunk=call.asked.usage_chunk))
+        return _Answer(b"".join(frames[:-ENDING_FRAMES]), b"".join(frames[-ENDING_FRAMES:]))
+    data = jsontext.write(view)
+    return _Answer(data[:-1], data[-1:])
 
 
 def _mark_lost(call: Call, store: Store, error: Exception) -> None:

@@ -240,6 +240,21 @@ def test_an_answer_that_nobody_took_is_recorded_and_marked(proxy: Proxy, engine:
     assert record["is_valid"] is True
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "buffered"])
+def test_a_client_that_leaves_as_soon_as_it_has_all_is_not_told_as_gone(
+    stream: bool, proxy: Proxy, session: str
+) -> None:
+    end = b"[DONE]\n\n" if stream else b'"prompt_logprobs":null}'
+    for _ in range(100):
+        connection = opened_call(proxy, session, stream)
+        seen = b""
+        while end not in seen and (part := connection.recv(65536)):
+            seen += part
+        connection.close()
+        assert end in seen
+    assert proxy.envelope(session)["undelivered"] == []
+
+
 @pytest.mark.parametrize("captured", [True, False], ids=["captured", "plain"])
 def test_a_cut_answer_never_looks_complete(captured: bool, proxy: Proxy, engine: ScriptedEngine, session: str) -> None:
     body = json.dumps(completion()).encode()
