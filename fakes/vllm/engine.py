@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import tiktoken
 
-from fakes.vllm import log_probs
+from fakes.vllm import log_probs, tokenizer
 from fakes.vllm.draws import OFF_SCRIPT, Draw
 from fakes.vllm.playbook import Answer, Content, Playbook
 from fakes.vllm.prompts import Prompt, build_prompt, prompt_text, view
@@ -46,7 +46,7 @@ class PlaybookEngine:
     def prompt_text(self, request: SampleRequest) -> str:
         """The prompt as text: rendered, given, or decoded."""
         if request.prompt_token_ids is not None:
-            return self.encoding.decode(request.prompt_token_ids)
+            return tokenizer.decode(self.encoding, request.prompt_token_ids)
         if request.prompt_text is not None:
             return request.prompt_text
         return prompt_text(request, self._tenant(request).switches)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fakes.vllm import tokenizer
 from fakes.vllm.playbook import When
 from fakes.vllm.sample import SampleRequest
 from fakes.vllm.tags import Tag
@@ -67,7 +68,7 @@ class View:
 def build_prompt(request: SampleRequest, segmenter: Segmenter, switches: Switches) -> Prompt:
     """Encode the prompt of a request, whichever way it was given."""
     if request.prompt_token_ids is not None:
-        text = segmenter.encoding.decode(request.prompt_token_ids)
+        text = tokenizer.decode(segmenter.encoding, request.prompt_token_ids)
         blocks = segmenter.blocks(text)
         ids = list(request.prompt_token_ids)
         return Prompt(ids, _tags(blocks), text.endswith(EMPTY_THINK), joined_ids(blocks), text)

@@ -8,7 +8,7 @@ from itertools import accumulate
 import tiktoken
 
 from fakes.vllm.sample import FinishReason
-from fakes.vllm.tokenizer import END_OF_TEXT, TURN_END
+from fakes.vllm.tokenizer import END_OF_TEXT, TURN_END, spellings
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Stopper:
         if not any(stop):
             return None
         visible = ids[:-1] if ids and ids[-1] in (self._turn_end, self._end_of_text) else ids
-        pieces = self._encoding.decode_tokens_bytes(visible)
+        pieces = spellings(self._encoding, visible)
         text = b"".join(pieces)
         ends = list(accumulate(len(piece) for piece in pieces))
         best: tuple[int, str] | None = None

@@ -188,7 +188,8 @@ def _plain(message: Message) -> _Plain:
     if reasoning is None:
         reasoning = message.get("reasoning_content")
     calls = []
-    for call in message.get("tool_calls") or ():
+    listed = message.get("tool_calls")
+    for call in listed if isinstance(listed, list) else ():
         function = call.get("function") if isinstance(call, Mapping) else None
         if isinstance(function, Mapping):
             calls.append((str(function.get("name", "")), function.get("arguments")))

@@ -3,6 +3,7 @@
 import base64
 import functools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import tiktoken
@@ -24,6 +25,26 @@ def load() -> tiktoken.Encoding:
     ranks = {base64.b64decode(line): rank for rank, line in enumerate(lines)}
     specials = {token: len(ranks) + number for number, token in enumerate(SPECIAL_TOKENS)}
     return tiktoken.Encoding("trackgauge", pat_str=SPLIT_PATTERN, mergeable_ranks=ranks, special_tokens=specials)
+
+
+def decode(encoding: tiktoken.Encoding, ids: Sequence[int]) -> str:
+    """The text of ids; those the vocabulary does not have say nothing, as with a model that is wider than its words."""
+    return b"".join(spellings(encoding, ids)).decode("utf-8", "replace")
+
+
+def spellings(encoding: tiktoken.Encoding, ids: Sequence[int]) -> list[bytes]:
+    """The bytes of each id, none for one the vocabulary does not have."""
+    try:
+        return encoding.decode_tokens_bytes(ids)
+    except (KeyError, OverflowError):
+        return [_spelling(encoding, token) for token in ids]
+
+
+def _spelling(encoding: tiktoken.Encoding, token: int) -> bytes:
+    try:
+        return encoding.decode_single_token_bytes(token)
+    except (KeyError, OverflowError):
+        return b""
 
 
 def from_tokenizer_json(path: Path) -> tiktoken.Encoding:

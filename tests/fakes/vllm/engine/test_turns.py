@@ -1,14 +1,20 @@
 """Which turn a prompt asks for, and which attempt of it."""
 
-import pytest
+from dataclasses import replace
+from typing import Any
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fakes.vllm import tokenizer
 from fakes.vllm.draws import OFF_SCRIPT_TEXT
 from fakes.vllm.engine import NEUTRAL_TEXT, PlaybookEngine
 from fakes.vllm.sample import Drawn, PromptTooLong, SampleRequest
 from fakes.vllm.tags import format_tag
 from fakes.vllm.tenants import TenantConfig, Tenants
 from tests.fakes.vllm.engine.conftest import Converse
-from tests.fakes.vllm.engine.making import RUN, Conversation, Message
+from tests.fakes.vllm.engine.making import RUN, Conversation, Message, playbook_from
 
 TWO_TURNS = """
 about: It looks, then it is done.
@@ -220,6 +226,42 @@ def test_a_message_that_no_parser_would_give_is_served_with_its_tag(converse: Co
     drawn = talk.ask()
     assert drawn.samples[0].message == {"content": f"{format_tag(RUN, 0, 1)} x"}
     assert talk.text(drawn) == "words"
+
+
+def test_ids_beyond_the_vocabulary_are_kept_and_say_nothing(converse: Converse) -> None:
+    talk = converse("about: x\nsampling: drifting\nscopes: {main: {turns: [{ids: [201087, '{tag}', 9999999999]}]}}")
+    first = talk.ask(stop=("nowhere",))
+    assert (first.samples[0].token_ids[0], first.samples[0].token_ids[-1]) == (201087, 9999999999)
+    ids = first.prompt_token_ids + first.samples[0].token_ids
+    drawn = talk.engine.draw(SampleRequest(tenant="default", endpoint="completions", prompt_token_ids=ids))
+    assert (drawn.turn, drawn.prompt_token_ids) == (1, ids)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+ROLES = st.sampled_from(["system", "developer", "user", "assistant", "tool", "function", "x"]) | JSON
+KEYS = st.sampled_from(["role", "content", "tool_calls", "reasoning", "reasoning_content", "name", "function"])
+MESSAGES = st.lists(
+    st.fixed_dictionaries({"role": ROLES, "content": JSON}) | st.dictionaries(KEYS, JSON, max_size=4), max_size=4
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(MESSAGES, JSON, st.booleans())
+def test_whatever_the_messages_are_there_is_an_answer(messages: list[Message], choice: Any, more: bool) -> None:
+    tenants = Tenants()
+    side = "side_calls: [{name: s, when: {tools: 1, last_user_contains: a, first_system_contains: b}, text: c}]"
+    known = tenants.put("t", TenantConfig())
+    known.register(RUN, playbook_from(f"{TWO_TURNS}{side}"))
+    tagged = [{"role": "user", "content": format_tag(RUN, 0, 0)}, *messages]
+    engine = PlaybookEngine(tokenizer.load(), tenants)
+    request = SampleRequest(tenant="t", endpoint="chat", messages=tagged, tools=[{}], tool_choice=choice)
+    drawn = engine.draw(replace(request, continue_final_message=more, add_generation_prompt=not more))
+    assert drawn.run == RUN
+    assert len(drawn.samples[0].token_ids) == len(drawn.samples[0].log_probs) > 0
 
 
 def test_explicit_ids_and_log_probs_stand_as_they_are(converse: Converse) -> None:
