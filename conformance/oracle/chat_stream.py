@@ -1,74 +1,170 @@
-"""The grammar of a streamed chat completion, and what its deltas amount to."""
+"""The grammar of a streamed chat completion, rule by rule.
+
+Every rule stands alone, so that one fault of a stream is one finding. None raises, whatever a body holds.
+"""
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
+from conformance.oracle.chat_answers import (
+    DONE,
+    Object,
+    by_index,
+    call_pieces,
+    choices_of,
+    chunks,
+    delta_of,
+    function_of,
+    json_object,
+)
 from conformance.oracle.judgement import Judgement
 from conformance.oracle.sse import Stream, parse
 
 _T = TypeVar("_T")
 
-DONE = "[DONE]"
-ENGINE_FIELDS = (
-    "prompt_token_ids",
-    "token_ids",
-    "generation_token_ids",
-    "generation_log_probs",
-    "prompt_text",
-    "routed_experts",
-    "metrics",
-    "prompt_logprobs",
-    "kv_transfer_params",
-    "ec_transfer_params",
-)
-"""What an engine adds for its own friends and no client asked for."""
+EVENTS_TYPE = "text/event-stream"
+WHERE = "chat stream"
 
 
-@dataclass(slots=True)
-class ChatAnswer:
-    """A chat completion put together from its chunks, or taken from a buffered body."""
-
-    content: str | None = None
-    reasoning: str | None = None
-    tool_calls: list[dict[str, Any]] = field(default_factory=list)
-    finish_reason: str | None = None
-    usage: dict[str, Any] | None = None
-
-
-def chunks(body: str) -> tuple[Stream, list[dict[str, Any]]]:
-    """The events of a body and the JSON objects among them (error objects included)."""
+def framing(content_type: str | None, body: str) -> Judgement:
+    """Of the type of event streams; comments aside nothing but data, each a JSON object or ``[DONE]``, all closed."""
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if kind != EVENTS_TYPE:
+        return Judgement(False, EVENTS_TYPE, content_type, WHERE)
     stream = parse(body)
-    objects = []
-    for event in stream.events:
-        if event.data != DONE:
-            value = _object(event.data)
-            if value is not None:
-                objects.append(value)
-    return stream, objects
+    for rule, seen in (
+        ("at least one event", None if stream.events else body[:80]),
+        ("a blank line behind the last event", stream.rest[:80] or None),
+        ("no lines but data and comments", _odd_line(body)),
+        ("every event is a JSON object or [DONE]", _not_json(stream)),
+    ):
+        if seen is not None:
+            return Judgement(False, rule, seen, WHERE)
+    return Judgement(True, "an event stream of JSON objects", f"{len(stream.events)} events", WHERE)
+
+
+def ends_once(body: str) -> Judgement:
+    """Exactly one ``[DONE]``, as the last event."""
+    events = parse(body).events
+    places = [place for place, event in enumerate(events) if event.data == DONE]
+    ok = bool(events) and places == [len(events) - 1]
+    return Judgement(ok, "one [DONE], last", f"[DONE] at {places} of {len(events)} events", WHERE)
+
+
+def one_head(body: str, *keys: str) -> Judgement:
+    """These keys, ``id`` at least, have one value over all chunks that carry choices or usage."""
+    objects = [one for one in chunks(body)[1] if "error" not in one]
+    for key in keys or ("id",):
+        values = list(dict.fromkeys(str(one.get(key)) for one in objects))
+        if len(values) != 1 or objects[0].get(key) is None:
+            return Judgement(False, f"one {key} in all chunks", values[:3], WHERE)
+    return Judgement(True, "one id in all chunks", "one", WHERE)
+
+
+def role_once(body: str) -> Judgement:
+    """Each choice opens with its role, and does not repeat it: clients append what they get."""
+    for index, choices in by_index(body).items():
+        places = [place for place, choice in enumerate(choices) if delta_of(choice).get("role")]
+        if places != [0]:
+            return Judgement(False, "the role in the first delta and nowhere else", places, _of(index))
+    return Judgement(True, "each role once, first", "each role once", WHERE)
+
+
+def one_finish(body: str) -> Judgement:
+    """Each choice has exactly one finish reason; a stream without any choice has none."""
+    found = by_index(body)
+    for index, choices in found.items():
+        reasons = [choice["finish_reason"] for choice in choices if choice.get("finish_reason") is not None]
+        if len(reasons) != 1 or not isinstance(reasons[0], str):
+            return Judgement(False, "one finish reason", reasons, _of(index))
+    return Judgement(bool(found), "one finish reason a choice", f"{len(found)} choices", WHERE)
+
+
+def nothing_behind_finish(body: str) -> Judgement:
+    """No text, reasoning or call in a chunk behind the one with the finish reason."""
+    for index, choices in by_index(body).items():
+        finished = False
+        for choice in choices:
+            late = {key: value for key, value in delta_of(choice).items() if value and key != "role"}
+            if finished and late:
+                return Judgement(False, "nothing behind the finish reason", late, _of(index))
+            finished = finished or choice.get("finish_reason") is not None
+    return Judgement(True, "nothing behind the finish reason", "nothing", WHERE)
+
+
+def calls_numbered(body: str) -> Judgement:
+    """Tool calls have indexes that begin at 0 and rise by one as they open; pieces name the call they belong to."""
+    for index, choices in by_index(body).items():
+        opened = 0
+        for call in call_pieces(choices):
+            number = call.get("index")
+            if type(number) is not int or not 0 <= number <= opened:
+                return Judgement(False, f"an index up to {opened}", call, _of(index))
+            opened = max(opened, number + 1)
+    return Judgement(True, "calls numbered from 0", "calls numbered from 0", WHERE)
+
+
+def calls_opened_once(body: str) -> Judgement:
+    """The first piece of a call has its id and name, and no later piece repeats either."""
+    for index, choices in by_index(body).items():
+        opened: set[object] = set()
+        for call in call_pieces(choices):
+            number = str(call.get("index"))
+            given = [bool(call.get("id")), bool(function_of(call).get("name"))]
+            if given != ([False, False] if number in opened else [True, True]):
+                when = "no second id or name" if number in opened else "id and name in the first piece"
+                return Judgement(False, when, _brief(call), _of(index))
+            opened.add(number)
+    return Judgement(True, "id and name once a call", "once", WHERE)
+
+
+def usage_once(body: str) -> Judgement:
+    """One chunk tells the usage: the one without a choice, or the last with one."""
+    told = [one["usage"] for one in chunks(body)[1] if one.get("usage") is not None]
+    ok = len(told) == 1 and isinstance(told[0], dict)
+    return Judgement(ok, "usage told once", told[:3], WHERE)
+
+
+def choice_everywhere(body: str) -> Judgement:
+    """Every chunk has a choice, as it has for clients that did not ask for usage."""
+    for one in chunks(body)[1]:
+        if "error" not in one and not choices_of(one):
+            return Judgement(False, "a choice in every chunk", _brief(one), WHERE)
+    return Judgement(True, "a choice in every chunk", "a choice in every chunk", WHERE)
+
+
+def no_error(body: str) -> Judgement:
+    """No error object: a stream that carries one did not end well."""
+    found = _first(one["error"] for one in chunks(body)[1] if "error" in one)
+    return Judgement(found is None, "no error object", found, WHERE)
 
 
 def grammar(body: str) -> Judgement:
-    """A complete stream: JSON chunks of one id and model, role first and once, one finish, nothing but usage behind
-    it, tool calls opened with id and name before their arguments, and ``[DONE]`` last.
+    """A complete stream, as vLLM and the official clients know it: all rules above, but those about usage.
+
+    ``object`` is ``chat.completion.chunk``; only usage stands behind the finish reason.
     """
-    stream, objects = chunks(body)
-    for rule, seen in (
-        ("nothing behind the last event", stream.rest or None),
-        ("every event is a JSON object or [DONE]", _not_json(stream)),
-        ("[DONE] stands last and once", _done_misplaced(stream)),
-        ("no error object in a stream that ended well", _first(o.get("error") for o in objects)),
-        ("one id, model and created over all chunks", _several_heads(objects)),
-        (
-            "object is chat.completion.chunk",
-            _first(o.get("object") for o in objects if o.get("object") != "chat.completion.chunk"),
-        ),
-        *_choice_rules(objects),
-    ):
-        if seen is not None:
-            return Judgement(False, rule, seen, "chat stream")
-    return Judgement(True, "a well-formed chat stream", f"{len(objects)} chunks", "chat stream")
+    objects = chunks(body)[1]
+    rules: tuple[Callable[[str], Judgement], ...] = (
+        lambda text: framing(EVENTS_TYPE, text),
+        ends_once,
+        no_error,
+        lambda text: one_head(text, "id", "model", "created", "object"),
+        role_once,
+        one_finish,
+        nothing_behind_finish,
+        calls_numbered,
+        calls_opened_once,
+    )
+    for rule in rules:
+        judged = rule(body)
+        if not judged:
+            return judged
+    kind = objects[0]["object"]
+    if kind != "chat.completion.chunk":
+        return Judgement(False, "object chat.completion.chunk", kind, WHERE)
+    return Judgement(True, "a well-formed chat stream", f"{len(objects)} chunks", WHERE)
 
 
 def looks_complete(body: str) -> bool:
@@ -76,137 +172,34 @@ def looks_complete(body: str) -> bool:
     stream, objects = chunks(body)
     if any("error" in one for one in objects):
         return False
-    finished = any(choice.get("finish_reason") for one in objects for choice in _choices(one))
+    finished = any(choice.get("finish_reason") for one in objects for choice in choices_of(one))
     return finished or any(event.data == DONE for event in stream.events)
 
 
-def error_in_band(body: str) -> dict[str, Any] | None:
+def error_in_band(body: str) -> Object | None:
     """The error object a stream carries, if it carries one."""
     for one in chunks(body)[1]:
         if isinstance(one.get("error"), dict):
-            error: dict[str, Any] = one["error"]
+            error: Object = one["error"]
             return error
     return None
 
 
-def reassemble(body: str) -> ChatAnswer:
-    """What a client makes of the deltas of choice 0."""
-    answer = ChatAnswer()
-    for one in chunks(body)[1]:
-        if isinstance(one.get("usage"), dict):
-            answer.usage = one["usage"]
-        for choice in _choices(one):
-            if choice.get("index", 0) == 0:
-                _add_delta(answer, choice.get("delta") or {})
-                answer.finish_reason = choice.get("finish_reason") or answer.finish_reason
-    return answer
-
-
-def buffered(body: dict[str, Any]) -> ChatAnswer:
-    """The same of a buffered chat completion."""
-    choice = body["choices"][0]
-    message = choice["message"]
-    return ChatAnswer(
-        content=message.get("content"),
-        reasoning=message.get("reasoning") or message.get("reasoning_content"),
-        tool_calls=message.get("tool_calls") or [],
-        finish_reason=choice.get("finish_reason"),
-        usage=body.get("usage"),
-    )
-
-
-def engine_fields(value: Any, path: str = "") -> list[str]:
-    """Paths of engine fields with a value anywhere in a body or chunk."""
-    found: list[str] = []
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            if key in ENGINE_FIELDS and inner is not None:
-                found.append(f"{path}/{key}")
-            else:
-                found += engine_fields(inner, f"{path}/{key}")
-    elif isinstance(value, list):
-        for position, inner in enumerate(value):
-            found += engine_fields(inner, f"{path}/{position}")
-    return found
-
-
-def _add_delta(answer: ChatAnswer, delta: dict[str, Any]) -> None:
-    if delta.get("content"):
-        answer.content = (answer.content or "") + delta["content"]
-    reasoning = delta.get("reasoning") or delta.get("reasoning_content")
-    if reasoning:
-        answer.reasoning = (answer.reasoning or "") + reasoning
-    for call in delta.get("tool_calls") or []:
-        position = call.get("index", len(answer.tool_calls))
-        while len(answer.tool_calls) <= position:
-            answer.tool_calls.append({"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
-        known = answer.tool_calls[position]
-        known["id"] = known["id"] or call.get("id")
-        function = call.get("function") or {}
-        known["function"]["name"] += function.get("name") or ""
-        known["function"]["arguments"] += function.get("arguments") or ""
-
-
-def _choice_rules(objects: list[dict[str, Any]]) -> list[tuple[str, Any]]:
-    mine = [choice for one in objects for choice in _choices(one) if choice.get("index", 0) == 0]
-    roles = [place for place, choice in enumerate(mine) if (choice.get("delta") or {}).get("role")]
-    finishes = [place for place, choice in enumerate(mine) if choice.get("finish_reason") is not None]
-    return [
-        ("the role stands in the first delta and nowhere else", roles if roles != [0] else None),
-        ("one finish reason, in the last delta", finishes if finishes != [len(mine) - 1] else None),
-        ("a tool call opens with its id and name", _unopened_call(mine)),
-        ("a tool call keeps its id", _changed_id(mine)),
-    ]
-
-
-def _unopened_call(choices: list[dict[str, Any]]) -> Any:
-    opened: set[int] = set()
-    for choice in choices:
-        for call in (choice.get("delta") or {}).get("tool_calls") or []:
-            index = call.get("index")
-            if type(index) is not int:
-                return call
-            if index not in opened:
-                if index != len(opened) or not call.get("id") or not (call.get("function") or {}).get("name"):
-                    return call
-                opened.add(index)
-    return None
-
-
-def _changed_id(choices: list[dict[str, Any]]) -> Any:
-    ids: dict[int, str] = {}
-    for choice in choices:
-        for call in (choice.get("delta") or {}).get("tool_calls") or []:
-            if call.get("id") and ids.setdefault(call.get("index", -1), call["id"]) != call["id"]:
-                return call["id"]
-    return None
-
-
-def _several_heads(objects: list[dict[str, Any]]) -> Any:
-    heads = {(str(one.get("id")), str(one.get("model")), str(one.get("created"))) for one in objects}
-    return sorted(heads)[:2] if len(heads) > 1 else None
+def _odd_line(body: str) -> str | None:
+    lines = body.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff").split("\n")
+    return _first(line[:80] for line in lines if line and not line.startswith((":", "data:")))
 
 
 def _not_json(stream: Stream) -> str | None:
-    return _first(event.data[:80] for event in stream.events if event.data != DONE and _object(event.data) is None)
+    return _first(event.data[:80] for event in stream.events if event.data != DONE and json_object(event.data) is None)
 
 
-def _done_misplaced(stream: Stream) -> str | None:
-    places = [place for place, event in enumerate(stream.events) if event.data == DONE]
-    return None if places == [len(stream.events) - 1] else f"[DONE] at {places} of {len(stream.events)} events"
+def _of(index: int) -> str:
+    return f"{WHERE}, choice {index}"
 
 
-def _object(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _choices(one: dict[str, Any]) -> list[dict[str, Any]]:
-    found = one.get("choices")
-    return [choice for choice in found if isinstance(choice, dict)] if isinstance(found, list) else []
+def _brief(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)[:200]
 
 
 def _first(values: Iterable[_T | None]) -> _T | None:

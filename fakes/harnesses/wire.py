@@ -52,6 +52,11 @@ class Watch:
         await self._until(lambda: self.status is not None)
         return self.status
 
+    async def until_bytes(self, count: int) -> int:
+        """Return how many body bytes are here as soon as there are ``count``, or fewer if the exchange is over."""
+        await self._until(lambda: self._bytes >= count)
+        return self._bytes
+
     async def until_events(self, count: int) -> list[Event]:
         """Return when ``count`` stream events are here, or fewer if the exchange is over."""
         await self._until(lambda: len(self.events) >= count)

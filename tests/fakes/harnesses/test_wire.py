@@ -102,6 +102,15 @@ async def test_a_client_may_leave_a_silent_server_whenever_it_likes(serve: Serve
         await asyncio.wait_for(server.left.wait(), 5)
 
 
+async def test_waiting_for_bytes_sees_comments_and_ends_with_the_exchange(serve: Serve) -> None:
+    async with serve(Reply(chunks=(b": ping\n\n",), how="cut")) as server, Wire(server.url) as wire:
+        watch = Watch()
+        call = asyncio.create_task(wire.send("POST", "/", HEAD, b"", watch))
+        assert await watch.until_bytes(1) == 8
+        assert await watch.until_bytes(9) == 8
+        assert (await call).ended == "cut"
+
+
 async def test_waiting_for_a_head_ends_with_the_exchange(serve: Serve) -> None:
     async with serve(Reply(how="drop")) as server, Wire(server.url) as wire:
         watch = Watch()
