@@ -50,14 +50,14 @@ class Check:
         """Note whether ``seen`` equals ``expected``, in value and in JSON type."""
         return self(requirement, tree_difference(expected, seen) is None, expected=expected, seen=seen, where=where)
 
-    def that(self, requirement: str, judgement: Judgement) -> bool:
-        """Note what the oracle judged."""
+    def that(self, requirement: str, judgement: Judgement, where: str | None = None) -> bool:
+        """Note what the oracle judged. ``where`` names the variant of the scenario that it looked at."""
         return self(
             requirement,
             judgement.ok,
             expected=judgement.expected,
             seen=judgement.seen,
-            where=judgement.where,
+            where=": ".join(filter(None, (where, judgement.where))) or None,
         )
 
     def need(
