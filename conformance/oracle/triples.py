@@ -94,6 +94,26 @@ def only_sampled(answer: Answer, truth: Mapping[str, Sampled]) -> Judgement:
     return Judgement(True, "triples of calls, each once", f"{len(truth) - len(left)} trained")
 
 
+def only_generated(answer: Answer, truth: Mapping[str, Sampled]) -> Judgement:
+    """No trajectory, withheld ones too, counts an id as sampled that no call generated."""
+    generated = {token for call in truth.values() for token in call.generation}
+    for trajectory in answer["trajectories"]:
+        strange = sorted(trained_ids(trajectory) - generated)
+        if strange:
+            where = f"trajectory of {trajectory['record_uuids']}"
+            return Judgement(False, "mask 0 on what no call generated", {"masked in": strange[:8]}, where)
+    return Judgement(True, "mask 0 on what no call generated", "mask 0")
+
+
+def never_together(answer: Answer, one: Sampled, other: Sampled) -> Judgement:
+    """No trainable trajectory trains tokens of both calls."""
+    for trajectory in trained(answer):
+        found = trained_ids(trajectory)
+        if found & set(one.generation) and found & set(other.generation):
+            return Judgement(False, "not in one trainable trajectory", "both are", f"{one.key} and {other.key}")
+    return Judgement(True, "not in one trainable trajectory", "apart, withheld or excluded")
+
+
 def trained_ids(trajectory: Trajectory) -> set[int]:
     """The ids that a trajectory asks to be trained, by its triples and by its mask."""
     masked = zip(trajectory.get("tokens", ()), trajectory.get("mask", ()), strict=False)

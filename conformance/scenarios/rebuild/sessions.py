@@ -92,6 +92,11 @@ class Context:
         kept = self.tokens[:at]
         return replace(self, tokens=(*kept, *self.session.fresh(len(self.tokens) - len(kept))))
 
+    def without_token(self, at: int) -> "Context":
+        """The same words, with one id fewer."""
+        place = range(len(self.tokens))[at]
+        return replace(self, tokens=(*self.tokens[:place], *self.tokens[place + 1 :]))
+
     def served(
         self, *, model: str | None = None, tools: Sequence[JSON] | None = None, choice: str | None = None
     ) -> "Context":

@@ -86,7 +86,9 @@ def _malformed_histories() -> list[JSON]:
     ]
 
 
-@covers(*breaches(), "REB-015", "REB-016")
+@covers("REB-001", "REB-002", "REB-003", "REB-004", "REB-005", "REB-006", "REB-007")
+@covers("REB-008", "REB-009", "REB-010", "REB-011", "REB-012", "REB-013", "REB-014")
+@covers("REB-015", "REB-016")
 async def test_a_record_that_breaks_a_rule_is_never_trained(rebuild: RebuildUnderTest, check: Check) -> None:
     rules: defaultdict[str, set[str]] = defaultdict(set)
     for requirement, broken in breaches().items():
@@ -99,7 +101,7 @@ async def test_a_record_that_breaks_a_rule_is_never_trained(rebuild: RebuildUnde
             for session, one in ((alone, only), (last, unsound)):
                 answer = await answered(rebuild, check, {"envelope": session.envelope()}, where)
                 judged = triples.not_trained(answer, [one.truth])
-                check(requirement, judged.ok, expected=judged.expected, seen=judged.seen, where=where)
+                check.that(requirement, judged, where)
                 if judged and session is alone and "uuid" not in fields:
                     rules[requirement].add(_names_rule_and_record(check, answer, one.uuid, where))
     told = [rules[one] for one in ("REB-001", "REB-007", "REB-011", "REB-013")]
@@ -150,7 +152,7 @@ async def test_an_envelope_or_a_neighbour_can_spoil_a_record_too(
         made.broken(generation_log_probs=[-0.5, odd, -0.25, -0.125])
         answer = await rebuild.ask({"log_dir": str(session.write(tmp_path / str(number)))})
         judged = triples.not_trained(answer, [made.truth])
-        check("REB-009", judged.ok, expected=judged.expected, seen=judged.seen, where=f"a log prob of {odd}")
+        check.that("REB-009", judged, f"a log prob of {odd}")
 
 
 @covers("REB-016")
@@ -159,7 +161,7 @@ async def test_any_json_in_place_of_the_records_is_answered(rebuild: RebuildUnde
         where = f"{place}: {json.dumps(odd)[:40]}"
         answer = await answered(rebuild, check, {"envelope": envelope}, where)
         judged = triples.only_sampled(answer, session.truth())
-        check("REB-016", judged.ok, expected=judged.expected, seen=judged.seen, where=where)
+        check.that("REB-016", judged, where)
 
 
 def _odd_envelopes() -> Iterator[tuple[str, JSON, Session, JSON]]:
@@ -216,15 +218,13 @@ async def test_each_line_gets_one_answer_and_the_next_line_is_read(rebuild: Rebu
         others = rebuild.junk[before:]
         check("REB-017", len(others) == 1, expected="one answer to it", seen=others, where=line)
         judged = triples.one_clean_chain(answer, [turn.truth for turn in turns])
-        check("REB-017", judged.ok, expected=judged.expected, seen=judged.seen, where=f"after {line}")
+        check.that("REB-017", judged, f"after {line}")
     sources: list[JSON] = [{}, {"envelope": session.envelope(), "log_dir": "there"}, {"tape": []}, [], None]
     for source in sources:
         refused = {"v": 1, "id": "refused", "op": "rebuild", "source": source}
         answer = await asyncio.to_thread(rebuild.ask_raw, json.dumps(refused).encode(), answer_id="refused")
         judged = triples.withheld(answer)
-        check(
-            "REB-017", judged.ok, expected=judged.expected, seen=judged.seen, where=f"source {json.dumps(source)[:40]}"
-        )
+        check.that("REB-017", judged, f"source {json.dumps(source)[:40]}")
 
 
 @covers("REB-018", "REB-019", "REB-020")
@@ -245,7 +245,7 @@ async def test_what_harms_nobody_costs_nothing(rebuild: RebuildUnderTest, check:
         answer = await rebuild.ask({"envelope": session.envelope()})
         where = f"{aborted.uuid} of {len(session.made)} calls"
         judged = triples.one_clean_chain(answer, turns)
-        check("REB-019", judged.ok, expected=judged.expected, seen=judged.seen, where=where)
+        check.that("REB-019", judged, where)
 
     lenient = Session()
     first = lenient.call(lenient.begin(user("Go.")), says("I look.", call()), log_probs=[0, -1, -2, -30], color="red")
