@@ -43,6 +43,16 @@ ROUTES: dict[str, dict[str, Handler]] = {
 }
 
 
+ENDPOINTS = {
+    "/tokenize": "tokenize",
+    "/detokenize": "detokenize",
+    "/v1/models": "models",
+    "/v1/chat/completions": "chat",
+    "/v1/completions": "completions",
+    "/inference/v1/generate": "generate",
+}
+
+
 def _exists(path: str, profile: Profile) -> bool:
     """Whether the version has the route at all."""
     missing = {
@@ -82,6 +92,8 @@ class FakeVllm:
         except ClientLeft:
             call.note(state="aborted")
         except Refusal as error:
+            if call.row is None:
+                await self._enter_refused(call)
             await call.refuse(error)
         except RecursionError:
             await call.refuse(refusal("The body is nested too deeply.", kind="Bad Request"))
@@ -89,11 +101,18 @@ class FakeVllm:
             log.exception("the fake itself failed on %s %s", call.method, call.path)
             await call.refuse(refusal(ENGINE_DEAD, kind="InternalServerError", status=500))
 
+    async def _enter_refused(self, call: Call) -> None:
+        """Enter a call that no handler took, so that the ledger shows who knocks at doors that are not there."""
+        try:
+            body = await call.read()
+        except ClientLeft:
+            body = b""
+        call.open_row(ENDPOINTS.get(call.path, "unknown"), body)
+
     def _handler(self, call: Call) -> Handler:
         if call.path.startswith(GUARDED):
             key = call.tenant.config.api_key
             if key is not None and call.header(b"authorization") != f"Bearer {key}":
-                call.open_row("unauthorized", b"")
                 raise unauthorized()
         methods = ROUTES.get(call.path)
         if methods is None or not _exists(call.path, call.profile):

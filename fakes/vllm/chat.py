@@ -9,7 +9,7 @@ from fakes.vllm.calls import Call
 from fakes.vllm.chat_answer import chat_body
 from fakes.vllm.chat_stream import Chunk, chat_chunks
 from fakes.vllm.detokenize import Detokenizer
-from fakes.vllm.errors import invalid, refusal, unknown_model
+from fakes.vllm.errors import refusal, unknown_model
 from fakes.vllm.parsers import THINK_END, THINK_START
 from fakes.vllm.profiles import Profile
 from fakes.vllm.prompt_logprobs import prompt_logprobs
@@ -63,7 +63,7 @@ async def chat_completions(call: Call) -> None:
     config = call.tenant.config
     checks.check_sampling(request, config.max_model_len, wanted, call.profile)
     if request.logprobs:
-        checks.check_logprob_count(request.top_logprobs, call.profile, call.world.words.size)
+        checks.check_logprob_count(request.top_logprobs, config.max_logprobs, call.profile, call.world.words.size)
     _check_tool_parser(call, request)
     if call.profile.nemo_rl:
         assert_trainer_sampling(request, config.trainer_sampling)
@@ -292,6 +292,3 @@ def rendered_sampling(request: Sampled, wanted: int | None, call: Call, prompt_t
         "bad_words": [],
         "skip_reading_prefix_cache": False,
     }
-
-
-__all__ = ["ChatForm", "chat_completions", "invalid", "render"]

@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from fakes.vllm.errors import Refusal, bad_json, invalid, refusal, unsupported_media_type, validation
+from fakes.vllm.errors import bad_json, invalid, refusal, unsupported_media_type, validation
 from fakes.vllm.profiles import Profile
 from fakes.vllm.requests import ChatRequest, CompletionRequest, Sampled
 
-MAX_LOGPROBS = 20
+TEXT_PARTS = ("text", "refusal", "thinking")
 
 R = TypeVar("R", bound=BaseModel)
 Raw = dict[str, Any]
@@ -179,9 +179,18 @@ def check_messages(request: ChatRequest, model: str, profile: Profile) -> None:
         )
     if not request.messages:
         raise refusal("Cannot apply chat template to an empty conversation. Provide at least one message.")
-    for message in request.messages:
-        for part in message.get("content") or () if isinstance(message.get("content"), list) else ():
-            if isinstance(part, Mapping) and part.get("type", "text") not in ("text", "refusal", "thinking"):
+    for number, message in enumerate(request.messages):
+        if not isinstance(message.get("role"), str):
+            missing = {
+                "type": "missing",
+                "loc": ("messages", number, "role"),
+                "msg": "Field required",
+                "input": message,
+            }
+            raise validation([missing])
+        content = message.get("content")
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, Mapping) and part.get("type", "text") not in TEXT_PARTS:
                 raise refusal(f"{model} is not a multimodal model")
         if profile.refuses_malformed_history_arguments:
             _check_history_arguments(message)
@@ -225,15 +234,15 @@ def check_sampling(request: Sampled, limit: int, wanted: int | None, profile: Pr
         raise invalid(profile, f"top_p must be in (0, 1], got {request.top_p}.", param="top_p", value=request.top_p)
 
 
-def check_logprob_count(count: int | None, profile: Profile, vocabulary: int) -> None:
-    """Refuse more alternatives than ``--max-logprobs`` allows; -1 asks for all."""
+def check_logprob_count(count: int | None, allowed: int, profile: Profile, vocabulary: int) -> None:
+    """Refuse more alternatives than ``--max-logprobs`` allows; -1 asks for the whole vocabulary."""
     if count is None:
         return
     shown = vocabulary if count == -1 else count
-    if shown > MAX_LOGPROBS:
+    if shown > allowed >= 0:
         raise invalid(
             profile,
-            f"Requested sample logprobs of {shown}, which is greater than max allowed: {MAX_LOGPROBS}",
+            f"Requested sample logprobs of {shown}, which is greater than max allowed: {allowed}",
             param="logprobs",
             value=shown,
         )
@@ -253,24 +262,10 @@ def token_in(request: ChatRequest, profile: Profile) -> list[int] | None:
     ids = request.kv_transfer_params.get("prompt_token_ids")
     if ids is None:
         return None
-    if not isinstance(ids, list) or not ids or any(type(token) is not int for token in ids):
+    if not isinstance(ids, list) or not ids or any(type(token) is not int or token < 0 for token in ids):
         raise invalid(
             profile,
-            "`kv_transfer_params['prompt_token_ids']` must be a non-empty list of integers.",
+            "`kv_transfer_params['prompt_token_ids']` must be a non-empty list of non-negative integers.",
             param="kv_transfer_params.prompt_token_ids",
         )
     return ids
-
-
-__all__ = [
-    "Refusal",
-    "chat_request",
-    "check_ids",
-    "check_logprob_count",
-    "check_messages",
-    "check_sampling",
-    "completion_request",
-    "parsed",
-    "read_json",
-    "token_in",
-]

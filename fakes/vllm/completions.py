@@ -36,7 +36,7 @@ async def completions(call: Call) -> None:
     call.note(model=model, streamed=bool(request.stream))
     wanted = wanted_tokens(request)
     checks.check_sampling(request, call.tenant.config.max_model_len, wanted, call.profile)
-    checks.check_logprob_count(request.logprobs, call.profile, call.world.words.size)
+    checks.check_logprob_count(request.logprobs, call.tenant.config.max_logprobs, call.profile, call.world.words.size)
     if call.profile.nemo_rl:
         assert_trainer_sampling(request, call.tenant.config.trainer_sampling)
     asked = sample_requests(call, request, wanted)

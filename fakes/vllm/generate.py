@@ -29,7 +29,7 @@ async def generate(call: Call) -> None:
     call.note(model=model, streamed=bool(request.stream))
     checks.check_ids(request.token_ids, call.world.words.size)
     params = request.sampling_params
-    checks.check_logprob_count(params.logprobs, call.profile, call.world.words.size)
+    checks.check_logprob_count(params.logprobs, call.tenant.config.max_logprobs, call.profile, call.world.words.size)
     wanted = params.max_tokens
     if wanted is None and call.profile.generate_default_16:
         wanted = DEFAULT_MAX_TOKENS

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fakes.vllm import faults
-from fakes.vllm.answers import AnswerOptions, Identity, read
+from fakes.vllm.answers import AnswerOptions, Identity, read, usage_of
 from fakes.vllm.calls import Call, ClientLeft
 from fakes.vllm.chat_answer import spoken
 from fakes.vllm.errors import prompt_too_long, refusal, requested_too_much
@@ -88,9 +88,9 @@ def _note_drawn(call: Call, drawn: Drawn, material: Material) -> None:
         text=reading.text,
         message=spoken(0, reading, material.options, material.identity, material.profile)[0],
         rendered_ids=drawn.rendered_ids,
-        usage={
-            "prompt_tokens": sum(map(len, material.prompts)),
-            "completion_tokens": sum(len(s.token_ids) for row in material.samples for s in row),
-        },
+        usage=usage_of(
+            sum(map(len, material.prompts)),
+            sum(len(s.token_ids) for row in material.samples for s in row),
+        ),
         fault=drawn.fault.name if drawn.fault is not None else None,
     )

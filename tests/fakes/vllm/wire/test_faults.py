@@ -5,6 +5,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
