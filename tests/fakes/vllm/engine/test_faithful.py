@@ -127,6 +127,11 @@ def test_a_prefilled_empty_think_block_breaks_and_is_never_called_faithful(conve
     assert not talk.ask().faithful
 
 
+def test_with_an_empty_think_block_in_the_prompt_the_model_does_not_think(converse: Converse) -> None:
+    talk = converse(TOOL_LOOP, template_kwargs={"enable_thinking": False})
+    assert talk.text(talk.ask()).startswith("<tool_call>")
+
+
 def test_compact_arguments_break_when_the_template_dumps_them_again(converse: Converse) -> None:
     compact = """
         about: x
