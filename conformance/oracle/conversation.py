@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from conformance.contract.difference import tree_difference
+from conformance.contract.difference import list_difference, tree_difference
 from conformance.oracle.judgement import Judgement
-from conformance.oracle.rollouts import Trajectory
+from conformance.oracle.rollouts import Answer, Trajectory
 from conformance.oracle.triples import TRIPLE, triples
 
 JSON = Any
@@ -14,9 +14,9 @@ Item = dict[str, JSON]
 Message = Mapping[str, JSON]
 
 
-def spoken(messages: Iterable[Message]) -> list[list[str]]:
+def spoken(messages: Iterable[Message]) -> list[list[JSON]]:
     """A chat conversation as what is said in it: messages, calls and results, in order. Reasoning is left out."""
-    said: list[list[str]] = []
+    said: list[list[JSON]] = []
     for message in messages:
         text = text_of(message.get("content"))
         if message["role"] == "tool":
@@ -29,18 +29,19 @@ def spoken(messages: Iterable[Message]) -> list[list[str]]:
     return said
 
 
-def told(trajectory: Trajectory) -> list[list[str]]:
+def told(trajectory: Trajectory) -> list[list[JSON]]:
     """What a trajectory's items say, in the same form."""
-    said: list[list[str]] = []
-    for item in trajectory["items"]:
-        kind = kind_of(item)
-        if kind == "function_call":
-            said.append(["call", item.get("call_id"), item.get("name"), item.get("arguments")])
-        elif kind == "function_call_output":
-            said.append(["result", item.get("call_id"), text_of(item.get("output"))])
-        elif kind == "message" and text_of(item.get("content")):
-            said.append(["message", item.get("role"), text_of(item.get("content"))])
-    return said
+    return [said for item in trajectory["items"] for said in _said_by(item)]
+
+
+def _said_by(item: Item) -> list[list[JSON]]:
+    kind = kind_of(item)
+    if kind == "function_call":
+        return [["call", item.get("call_id"), item.get("name"), item.get("arguments")]]
+    if kind == "function_call_output":
+        return [["result", item.get("call_id"), text_of(item.get("output"))]]
+    text = text_of(item.get("content"))
+    return [["message", item.get("role"), text]] if kind == "message" and text else []
 
 
 def same_conversation(trajectory: Trajectory, messages: Iterable[Message]) -> Judgement:
@@ -64,16 +65,34 @@ def triple_on_last_items(trajectory: Trajectory) -> Judgement:
     return Judgement(seen == due, due, seen, f"items of {trajectory['record_uuids']}")
 
 
-def items_continue(trajectory: Trajectory) -> Judgement:
-    """The prompt ids on each item that carries a triple begin with all ids of the one before it."""
-    before: list[int] = []
-    for place, triple in enumerate(triples(trajectory)):
-        prompt = triple["prompt_token_ids"]
-        if prompt[: len(before)] != before:
-            where = f"turn {place} of {trajectory['record_uuids']}"
-            return Judgement(False, "a prompt that begins with what came before", prompt[: len(before)], where)
-        before = [*prompt, *triple["generation_token_ids"]]
-    return Judgement(True, "each begins with what came before", "each begins with what came before")
+def triples_only_on(answer: Answer, sampled: Iterable[Message]) -> Judgement:
+    """In each trajectory, what the policy says in an item with a triple is said in one of the sampled messages."""
+    due = spoken(sampled)
+    for trajectory in answer["trajectories"]:
+        for item in trajectory["items"]:
+            strange = [said for said in _said_by(item) if said not in due]
+            if strange and any(item.get(key) is not None for key in TRIPLE):
+                return Judgement(False, "no triple on what was not sampled", strange, str(trajectory["record_uuids"]))
+    return Judgement(True, "no triple on what was not sampled", "none")
+
+
+def contiguous(answer: Answer) -> Judgement:
+    """In each trajectory, withheld or not, the prompt ids on each item begin with all ids of the one before it."""
+    for trajectory in answer["trajectories"]:
+        known: list[int] = []
+        for place, triple in enumerate(triples(trajectory)):
+            prompt = triple["prompt_token_ids"]
+            difference = list_difference(known, prompt[: len(known)])
+            if difference is not None:
+                where = f"turn {place} of {trajectory['record_uuids']}"
+                return Judgement(False, *difference.shown(), where)
+            known = [*prompt, *triple["generation_token_ids"]]
+    return Judgement(True, "contiguous prompts", "contiguous prompts")
+
+
+def tool_names(trajectory: Trajectory) -> list[JSON]:
+    """The names of its tools, in the form of the Responses API or of chat."""
+    return [tool.get("name") or tool.get("function", {}).get("name") for tool in trajectory["tools"]]
 
 
 def is_the_policys(item: Item) -> bool:

@@ -1,7 +1,7 @@
 """Is the sequence that a trainer takes the one that was in the model's window, masked where it was sampled?"""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from conformance.oracle.judgement import Judgement
@@ -9,7 +9,6 @@ from conformance.oracle.records import same_list
 from conformance.oracle.rollouts import Answer, Sampled, Trajectory, trained
 
 Field = Literal["tokens", "mask", "log_probs"]
-Column = list[int] | list[float | None]
 Pairs = Counter[tuple[int, float | None]]
 
 
@@ -18,30 +17,37 @@ def window(calls: Sequence[Sampled]) -> list[int]:
     return [*calls[-1].prompt, *calls[-1].generation]
 
 
-def expected(calls: Sequence[Sampled], field: Field) -> Column:
+def expected(calls: Sequence[Sampled], field: Field) -> Sequence[float | None]:
     """One column of the view of calls that continue each other: their context, and each generation where it stands."""
     if field == "tokens":
         return window(calls)
-    sampled: list[int] | list[float | None] = []
+    column: list[float | None] = []
     for call in calls:
-        context = len(call.prompt) - len(sampled)
-        if field == "mask":
-            sampled = [*sampled, *[0] * context, *[1] * len(call.generation)]
-        else:
-            sampled = [*sampled, *[None] * context, *call.log_probs]
-    return sampled
+        context = len(call.prompt) - len(column)
+        column += [0 if field == "mask" else None] * context
+        column += [1] * len(call.generation) if field == "mask" else call.log_probs
+    return column
 
 
-def same_column(trajectory: Trajectory, calls: Sequence[Sampled], field: Field) -> Judgement:
-    """The trajectory is that of these calls, as far as one column of its view tells."""
-    return same_list(expected(calls, field), trajectory.get(field), f"{field} of {trajectory['record_uuids']}")
+def columns(answer: Answer, truth: Mapping[str, Sampled], field: Field) -> Judgement:
+    """One column of each trajectory, withheld or not, is that of the calls that the trajectory names."""
+    for trajectory in answer["trajectories"]:
+        named = trajectory["record_uuids"]
+        calls = [truth[uuid] for uuid in named if uuid in truth]
+        due = expected(calls, field) if len(calls) == len(named) > 0 else []
+        judged = same_list(due, trajectory.get(field), f"{field} of {named}")
+        if not judged:
+            return judged
+    return Judgement(True, "those of the calls it names", "those of the calls it names")
 
 
-def equal_lengths(trajectory: Trajectory) -> Judgement:
-    """Tokens, mask and log probs are of one length, which is not zero."""
-    seen = {field: len(trajectory.get(field) or []) for field in ("tokens", "mask", "log_probs")}
-    ok = len(set(seen.values())) == 1 and seen["tokens"] > 0
-    return Judgement(ok, "three lists of one length", seen, f"trajectory of {trajectory['record_uuids']}")
+def equal_lengths(answer: Answer) -> Judgement:
+    """Tokens, mask and log probs of each trajectory are of one length, and not empty where it names a record."""
+    for trajectory in answer["trajectories"]:
+        seen = {field: len(trajectory.get(field) or []) for field in ("tokens", "mask", "log_probs")}
+        if len(set(seen.values())) != 1 or (trajectory["record_uuids"] and not seen["tokens"]):
+            return Judgement(False, "three lists of one length", seen, f"trajectory of {trajectory['record_uuids']}")
+    return Judgement(True, "three lists of one length", "three lists of one length")
 
 
 def each_trained_once(answer: Answer, calls: Iterable[Sampled]) -> Judgement:

@@ -53,10 +53,8 @@ def one_retry_in_a_session_of_four_turns() -> Iterator[tuple[str, Session, list[
 async def test_a_retry_after_a_cut_stream_is_trained_once(rebuild: RebuildUnderTest, check: Check) -> None:
     for where, session, turns, lost in one_retry_in_a_session_of_four_turns():
         answer = await rebuild.ask({"envelope": session.envelope()})
-        untrained = triples.not_trained(answer, [lost.truth])
-        check("REB-054", untrained.ok, expected=untrained.expected, seen=untrained.seen, where=where)
-        whole = triples.one_clean_chain(answer, [turn.truth for turn in turns])
-        check("REB-055", whole.ok, expected=whole.expected, seen=whole.seen, where=where)
+        check.that("REB-054", triples.not_trained(answer, [lost.truth]), where)
+        check.that("REB-055", triples.one_clean_chain(answer, [turn.truth for turn in turns]), where)
 
 
 @covers("REB-054", "REB-055", "REB-056")

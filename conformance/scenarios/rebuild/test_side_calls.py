@@ -70,10 +70,8 @@ def calls_beside_three_turns() -> Iterator[Beside]:
 async def test_a_side_call_is_not_trained_and_costs_nothing(rebuild: RebuildUnderTest, check: Check) -> None:
     for case in calls_beside_three_turns():
         answer = await rebuild.ask({"envelope": case.session.envelope()})
-        untrained = triples.not_trained(answer, [one.truth for one in case.beside])
-        check("REB-068", untrained.ok, expected=untrained.expected, seen=untrained.seen, where=case.where)
-        clean = triples.one_clean_chain(answer, [turn.truth for turn in case.turns])
-        check("REB-069", clean.ok, expected=clean.expected, seen=clean.seen, where=case.where)
+        check.that("REB-068", triples.not_trained(answer, [one.truth for one in case.beside]), case.where)
+        check.that("REB-069", triples.one_clean_chain(answer, [turn.truth for turn in case.turns]), case.where)
 
 
 @covers("REB-070")
@@ -111,8 +109,7 @@ def decided() -> Iterator[Beside]:
 async def test_tools_and_then_numbers_tell_which_chain_is_the_main_one(rebuild: RebuildUnderTest, check: Check) -> None:
     for case in decided():
         answer = await rebuild.ask({"envelope": case.session.envelope()})
-        clean = triples.one_clean_chain(answer, [turn.truth for turn in case.turns])
-        check("REB-071", clean.ok, expected=clean.expected, seen=clean.seen, where=case.where)
+        check.that("REB-071", triples.one_clean_chain(answer, [turn.truth for turn in case.turns]), case.where)
 
 
 def undecided() -> Iterator[Beside]:
@@ -132,8 +129,7 @@ def undecided() -> Iterator[Beside]:
 @covers("REB-072")
 async def test_nobody_guesses_which_conversation_was_the_episode(rebuild: RebuildUnderTest, check: Check) -> None:
     for case in undecided():
-        standing = triples.withheld(await rebuild.ask({"envelope": case.session.envelope()}))
-        check("REB-072", standing.ok, expected=standing.expected, seen=standing.seen, where=case.where)
+        check.that("REB-072", triples.withheld(await rebuild.ask({"envelope": case.session.envelope()})), case.where)
 
 
 @covers("REB-073")
@@ -148,8 +144,7 @@ async def test_a_second_conversation_that_no_id_tells_apart_withholds_the_rollou
             for turns in (main, main, other, main, other, main):
                 next(turns)
             where = f"a subagent with {len(tools)} tools whose system is {words!r}"
-            standing = triples.withheld(await rebuild.ask({"envelope": session.envelope()}))
-            check("REB-073", standing.ok, expected=standing.expected, seen=standing.seen, where=where)
+            check.that("REB-073", triples.withheld(await rebuild.ask({"envelope": session.envelope()})), where)
 
 
 @covers("REB-074")
