@@ -76,18 +76,16 @@ def triples_only_on(answer: Answer, sampled: Iterable[Message]) -> Judgement:
     return Judgement(True, "no triple on what was not sampled", "none")
 
 
-def contiguous(answer: Answer) -> Judgement:
-    """In each trajectory, withheld or not, the prompt ids on each item begin with all ids of the one before it."""
-    for trajectory in answer["trajectories"]:
-        known: list[int] = []
-        for place, triple in enumerate(triples(trajectory)):
-            prompt = triple["prompt_token_ids"]
-            difference = list_difference(known, prompt[: len(known)])
-            if difference is not None:
-                where = f"turn {place} of {trajectory['record_uuids']}"
-                return Judgement(False, *difference.shown(), where)
-            known = [*prompt, *triple["generation_token_ids"]]
-    return Judgement(True, "contiguous prompts", "contiguous prompts")
+def items_continue(trajectory: Trajectory) -> Judgement:
+    """The prompt ids on each item that carries a triple begin with all ids of the one before it."""
+    known: list[int] = []
+    for place, triple in enumerate(triples(trajectory)):
+        prompt = triple["prompt_token_ids"]
+        difference = list_difference(known, prompt[: len(known)])
+        if difference is not None:
+            return Judgement(False, *difference.shown(), f"turn {place} of {trajectory['record_uuids']}")
+        known = [*prompt, *triple["generation_token_ids"]]
+    return Judgement(True, "each begins with what came before", "each begins with what came before")
 
 
 def tool_names(trajectory: Trajectory) -> list[JSON]:
