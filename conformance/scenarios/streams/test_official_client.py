@@ -1,0 +1,20 @@
+"""What the official client makes of a captured call."""
+
+from conformance.gauge.check import Check
+from conformance.gauge.covers import covers
+from conformance.gauge.scene import Scene
+from conformance.scenarios.streams.official import official
+from conformance.scenarios.streams.shapes import BROKEN_CALLS, TOOLS, told
+
+
+@covers("STR-018")
+async def test_the_official_client_reads_the_same_from_a_stream_as_from_a_body(scene: Scene, check: Check) -> None:
+    async with official(scene) as client:
+        whole, streamed = await told(
+            scene,
+            lambda task: client.buffered(task, tools=TOOLS),
+            lambda task: client.streamed(task, tools=TOOLS, stream_options={"include_usage": True}),
+        )
+    for one, other in zip(whole, streamed, strict=True):
+        if not (other.row["streamed"] and one.shape in BROKEN_CALLS):
+            check.equal("STR-018", expected=one.got, seen=other.got, where=one.shape)
