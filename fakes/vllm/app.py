@@ -10,7 +10,7 @@ import tiktoken
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fakes.vllm import chat, completions, generate, service
+from fakes.vllm import chat, completions, generate, render, service
 from fakes.vllm.admin import administration
 from fakes.vllm.calls import Call, ClientLeft, Handler, World
 from fakes.vllm.engine import PlaybookEngine
@@ -34,9 +34,9 @@ ROUTES: dict[str, dict[str, Handler]] = {
     "/detokenize": {"POST": service.detokenize},
     "/v1/models": {"GET": service.models},
     "/v1/chat/completions": {"POST": chat.chat_completions},
-    "/v1/chat/completions/render": {"POST": chat.render},
+    "/v1/chat/completions/render": {"POST": render.render_chat},
     "/v1/completions": {"POST": completions.completions},
-    "/v1/completions/render": {"POST": completions.render},
+    "/v1/completions/render": {"POST": render.render_completion},
     "/v1/messages": {"POST": service.messages},
     "/v1/messages/count_tokens": {"POST": service.count_tokens},
     "/inference/v1/generate": {"POST": generate.generate},
@@ -95,6 +95,9 @@ class FakeVllm:
             if call.row is None:
                 await self._enter_refused(call)
             await call.refuse(error)
+        except AssertionError as error:
+            # NeMo-RL's own assertions on prefixes; its server lets them through as unhandled.
+            await call.refuse(refusal(str(error), kind="InternalServerError", status=500))
         except RecursionError:
             await call.refuse(refusal("The body is nested too deeply.", kind="Bad Request"))
         except Exception:

@@ -5,7 +5,7 @@ from typing import Any
 from fakes.vllm import checks
 from fakes.vllm.answers import AnswerOptions, Json, identity
 from fakes.vllm.calls import Call
-from fakes.vllm.chat import assert_trainer_sampling, rendered_sampling, served_model
+from fakes.vllm.chat import assert_trainer_sampling, served_model
 from fakes.vllm.chat_stream import Chunk
 from fakes.vllm.completion_answer import completion_body, completion_chunks
 from fakes.vllm.requests import CompletionRequest
@@ -102,27 +102,3 @@ def answer_options(request: CompletionRequest) -> AnswerOptions:
         reasoning_parser=False,
         tool_parser=False,
     )
-
-
-async def render(call: Call) -> None:
-    """POST /v1/completions/render: the prompts as ids, without generating."""
-    body = await call.read()
-    call.open_row("render", body)
-    raw = checks.read_json(call.header(b"content-type") or "", body)
-    request = checks.completion_request(raw, call.profile)
-    model = served_model(call, request.model)
-    wanted = wanted_tokens(request)
-    names = identity("cmpl", call.header(b"x-request-id") or request.request_id, model, call.profile)
-    rendered = []
-    for one in sample_requests(call, request, wanted):
-        ids = call.world.engine.render(one)
-        rendered.append(
-            {
-                "request_id": names.id,
-                "token_ids": ids,
-                "sampling_params": rendered_sampling(request, wanted, call, len(ids)),
-                "model": model,
-            }
-        )
-    call.note(state="finished", status=200, request_id=names.id, model=model)
-    await call.answer_json(rendered)

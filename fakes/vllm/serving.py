@@ -7,9 +7,10 @@ from fakes.vllm import faults
 from fakes.vllm.answers import AnswerOptions, Identity, read, usage_of
 from fakes.vllm.calls import Call, ClientLeft
 from fakes.vllm.chat_answer import spoken
-from fakes.vllm.errors import prompt_too_long, refusal, requested_too_much
+from fakes.vllm.errors import prompt_too_long, requested_too_much
 from fakes.vllm.sample import Drawn, PromptTooLong, SampleRequest
 from fakes.vllm.writer import Form, Material, Writer
+from fakes.vllm.writing_faults import writing_of
 
 
 def draw(call: Call, request: SampleRequest, wanted: int | None, *, as_ids: bool) -> Drawn:
@@ -25,8 +26,6 @@ def draw(call: Call, request: SampleRequest, wanted: int | None, *, as_ids: bool
         return call.world.engine.draw(request)
     except PromptTooLong as error:
         raise prompt_too_long(profile, error.prompt_tokens, limit, as_ids=as_ids, wanted=wanted) from None
-    except AssertionError as error:
-        raise refusal(str(error), kind="InternalServerError", status=500) from None
 
 
 def _refuse_what_does_not_fit(
@@ -45,7 +44,7 @@ async def serve(
     """Answer with what was drawn, one ``Drawn`` a prompt; the first one's fault and gate count."""
     first = drawn[0]
     fault = first.fault
-    writing = faults.writing_of(fault, options.stream)
+    writing = writing_of(fault, options.stream)
     profile = call.profile
     if fault is not None and fault.name in faults.ON_PROFILE:
         profile = faults.ON_PROFILE[fault.name](profile)

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from fakes.vllm import faults
+from fakes.vllm.answer_faults import Answer, reported_ids, spoil
 from fakes.vllm.answers import AnswerOptions, Identity, Json
 from fakes.vllm.calls import EVENTS, JSON, Call, ClientLeft
 from fakes.vllm.chat_stream import Chunk
 from fakes.vllm.detokenize import Detokenizer
 from fakes.vllm.errors import ENGINE_DEAD, envelope
-from fakes.vllm.faults import Answer, Writing
 from fakes.vllm.jsontext import json_bytes
 from fakes.vllm.ledger import State
 from fakes.vllm.profiles import Profile
 from fakes.vllm.sample import Fault, Sample
+from fakes.vllm.writing_faults import Writing
 
 DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -110,9 +110,9 @@ class Writer:
             answer = Answer([chunk.body for chunk in self._chunks], True, self.writing)
         else:
             answer = Answer([self.form.body(self.material)], False, self.writing)
-        faults.spoil(answer, self.fault)
+        spoil(answer, self.fault)
         if self.fault is not None and self.fault.name == "huge_id":
-            self.call.note(generation_token_ids=faults.reported_ids(answer))
+            self.call.note(generation_token_ids=reported_ids(answer))
         return answer
 
     async def _write_body(self) -> None:

@@ -353,3 +353,12 @@ def test_nemo_rl_begins_the_next_prompt_with_the_prefix(play: Play, carried: str
         "POST", f"/t/{script.tenant}/tokenize", {"messages": messages, "tools": TOOLS} | asked
     ).json()
     assert tokenized["tokens"] == reply["prompt_token_ids"]
+
+
+def test_nemo_rl_fails_on_a_prefix_for_a_conversation_without_a_turn_end(play: Play) -> None:
+    script = _nemo_rl(play)
+    messages = [{"role": "nobody", "content": script.request()["messages"][0]["content"]}]
+    reply = script.served.call(
+        "POST", f"/t/{script.tenant}/tokenize", {"messages": messages, "required_prefix_token_ids": [1, 2]}
+    )
+    assert (reply.status, reply.json()["error"]["type"]) == (500, "InternalServerError")

@@ -1,0 +1,353 @@
+"""Faults of an assembled answer: ids, log probs, usage and keys that are not what they should be."""
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fakes.vllm.answers import NO_ENTRY, Json
+from fakes.vllm.sample import Fault
+from fakes.vllm.writing_faults import Writing
+
+
+@dataclass(slots=True)
+class Answer:
+    """An assembled answer as a fault may change it: one body, or the bodies of the chunks of a stream."""
+
+    bodies: list[Any]
+    streamed: bool
+    writing: Writing
+
+    def choices(self) -> Iterator[Json]:
+        for body in self.bodies:
+            yield from body.get("choices", ())
+
+    def tokens(self) -> list["Token"]:
+        """Every place where choice 0 shows a token's id or log prob, in order."""
+        found: list[Token] = []
+        for choice in self.choices():
+            if choice.get("index") == 0:
+                found.extend(_tokens_of(choice))
+        return found
+
+    def token(self, fault: Fault) -> "Token | None":
+        """The place of ``at_token``, counted from 0; without it the first, beyond the end the last."""
+        tokens = self.tokens()
+        return tokens[min(fault.at_token or 0, len(tokens) - 1)] if tokens else None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token of one choice: where its id stands and where its log prob does."""
+
+    choice: Json
+    position: int
+
+    def set_id(self, value: object) -> None:
+        ids = self.choice.get("token_ids")
+        if isinstance(ids, list) and self.position < len(ids):
+            ids[self.position] = value
+        triple = _triple(self.choice)
+        if triple is not None:
+            triple["generation_token_ids"][self.position] = value
+
+    def set_log_prob(self, value: object) -> None:
+        log_probs = self.choice.get("logprobs")
+        if isinstance(log_probs, dict) and "content" in log_probs:
+            log_probs["content"][self.position]["logprob"] = value
+        elif isinstance(log_probs, dict):
+            log_probs["token_logprobs"][self.position] = value
+        triple = _triple(self.choice)
+        if triple is not None:
+            triple["generation_log_probs"][self.position] = value
+
+    def entry(self) -> Json | None:
+        """The token's log prob entry in chat form."""
+        log_probs = self.choice.get("logprobs")
+        if isinstance(log_probs, dict) and "content" in log_probs:
+            found: Json = log_probs["content"][self.position]
+            return found
+        return None
+
+
+def _triple(choice: Json) -> Json | None:
+    message = choice.get("message")
+    return message if isinstance(message, dict) and "generation_token_ids" in message else None
+
+
+def _tokens_of(choice: Json) -> list[Token]:
+    ids = choice.get("token_ids")
+    log_probs = choice.get("logprobs")
+    if isinstance(ids, list):
+        count = len(ids)
+    elif isinstance(log_probs, dict):
+        count = len(log_probs["content"] if "content" in log_probs else log_probs["token_logprobs"])
+    else:
+        count = 0
+    return [Token(choice, position) for position in range(count)]
+
+
+def _on_ids(value: Callable[[Any, Fault], object]) -> Callable[[Answer, Fault], None]:
+    """A fault that replaces one id."""
+
+    def change(answer: Answer, fault: Fault) -> None:
+        token = answer.token(fault)
+        if token is not None:
+            ids = token.choice.get("token_ids")
+            token.set_id(value(ids[token.position] if isinstance(ids, list) else None, fault))
+
+    return change
+
+
+def _on_log_prob(value: Callable[[Fault], object]) -> Callable[[Answer, Fault], None]:
+    """A fault that replaces one log prob."""
+
+    def change(answer: Answer, fault: Fault) -> None:
+        token = answer.token(fault)
+        if token is not None:
+            token.set_log_prob(value(fault))
+
+    return change
+
+
+def _no_token_ids(answer: Answer, fault: Fault) -> None:
+    for choice in answer.choices():
+        choice.pop("token_ids", None)
+        (_triple(choice) or {}).pop("generation_token_ids", None)
+
+
+def _null_token_ids(answer: Answer, fault: Fault) -> None:
+    for choice in answer.choices():
+        if "token_ids" in choice:
+            choice["token_ids"] = None
+        if (triple := _triple(choice)) is not None:
+            triple["generation_token_ids"] = None
+
+
+def _empty_ids(answer: Answer, fault: Fault) -> None:
+    for choice in answer.choices():
+        if choice.get("token_ids") is not None:
+            choice["token_ids"] = []
+        if (triple := _triple(choice)) is not None:
+            triple["generation_token_ids"] = []
+
+
+def _string_ids(answer: Answer, fault: Fault) -> None:
+    for token in answer.tokens():
+        ids = token.choice.get("token_ids")
+        if isinstance(ids, list):
+            token.set_id(str(ids[token.position]))
+
+
+def _no_logprobs(answer: Answer, fault: Fault) -> None:
+    for choice in answer.choices():
+        choice["logprobs"] = None
+        (_triple(choice) or {}).pop("generation_log_probs", None)
+
+
+def _short_logprobs(answer: Answer, fault: Fault) -> None:
+    for choice in reversed(list(answer.choices())):
+        log_probs = choice.get("logprobs")
+        rows = [rows for rows in (log_probs or {}).values() if isinstance(rows, list) and rows]
+        if rows:
+            for row in rows:
+                row.pop()
+            if (triple := _triple(choice)) is not None:
+                triple["generation_log_probs"].pop()
+            return
+
+
+def _nan(answer: Answer, fault: Fault) -> None:
+    """The bare word NaN, which no JSON has; Python's reader takes it."""
+    _on_log_prob(lambda _: float("nan"))(answer, fault)
+    answer.writing.python_json = True
+
+
+def _number(text: str) -> int | float:
+    return float(text) if any(mark in text for mark in ".eE") else int(text)
+
+
+def _huge(answer: Answer, fault: Fault) -> None:
+    value = int(fault.raw) if fault.raw else 2**40
+    _on_ids(lambda _id, _fault: value)(answer, fault)
+    answer.writing.python_json = value >= 2**64
+
+
+def _entry_ids_disagree(answer: Answer, fault: Fault) -> None:
+    """An entry names another token than the id list does."""
+    token = answer.token(fault)
+    entry = token.entry() if token is not None else None
+    if token is None or entry is None:
+        return
+    ids = token.choice.get("token_ids")
+    wrong = (ids[token.position] if isinstance(ids, list) else 0) + 1
+    if "token_id" in entry:
+        entry["token_id"] = wrong
+    else:
+        entry["token"] = f"token_id:{wrong}"
+
+
+def _prompt_ids(change: Callable[[Json], None]) -> Callable[[Answer, Fault], None]:
+    """A fault on prompt ids, wherever the endpoint has them."""
+
+    def apply(answer: Answer, fault: Fault) -> None:
+        for body in answer.bodies:
+            for place in (body, *body.get("choices", ()), *_messages(body)):
+                if place.get("prompt_token_ids") is not None:
+                    change(place)
+
+    return apply
+
+
+def _messages(body: Json) -> Iterator[Json]:
+    for choice in body.get("choices", ()):
+        if isinstance(choice.get("message"), dict):
+            yield choice["message"]
+
+
+def _prompt_ids_in_choice(answer: Answer, fault: Fault) -> None:
+    for body in answer.bodies:
+        if body.get("prompt_token_ids") is not None and body.get("choices"):
+            body["choices"][0]["prompt_token_ids"] = body.pop("prompt_token_ids")
+
+
+def _usage(change: Callable[[Json], None]) -> Callable[[Answer, Fault], None]:
+    """A fault on each usage object."""
+
+    def apply(answer: Answer, fault: Fault) -> None:
+        for body in answer.bodies:
+            if isinstance(body.get("usage"), dict):
+                change(body)
+
+    return apply
+
+
+def _count(by: int) -> Callable[[Json], None]:
+    def change(body: Json) -> None:
+        usage = body["usage"] = dict(body["usage"])
+        usage["completion_tokens"] = max(0, usage["completion_tokens"] + by)
+        usage["total_tokens"] = usage["prompt_tokens"] + usage["completion_tokens"]
+
+    return change
+
+
+def _usage_missing(answer: Answer, fault: Fault) -> None:
+    for body in answer.bodies:
+        body.pop("usage", None)
+    if answer.streamed:
+        answer.bodies[:] = [body for body in answer.bodies if body.get("choices")]
+
+
+def _malformed(body: Json) -> None:
+    body["usage"] = {**body["usage"], "completion_tokens": "seven"}
+
+
+def _two_choices(answer: Answer, fault: Fault) -> None:
+    for body in answer.bodies:
+        for choice in list(body.get("choices", ()))[:1]:
+            body["choices"] = [choice, {**copy.deepcopy(choice), "index": 1}]
+
+
+def _no_choices(answer: Answer, fault: Fault) -> None:
+    for body in answer.bodies:
+        body["choices"] = []
+
+
+def _drop(key: str) -> Callable[[Answer, Fault], None]:
+    """A fault that leaves out a key of each body; ``raw: null`` keeps it as null."""
+
+    def apply(answer: Answer, fault: Fault) -> None:
+        for body in answer.bodies:
+            if fault.raw == "null":
+                body[key] = None
+            else:
+                body.pop(key, None)
+
+    return apply
+
+
+def _null_finish(answer: Answer, fault: Fault) -> None:
+    for choice in answer.choices():
+        choice["finish_reason"] = None
+
+
+def _content(change: Callable[[Any], object]) -> Callable[[Answer, Fault], None]:
+    """A fault on content, in messages and deltas; the role chunk keeps its empty string."""
+
+    def apply(answer: Answer, fault: Fault) -> None:
+        for choice in answer.choices():
+            place = choice.get("message", choice.get("delta"))
+            if isinstance(place, dict) and place.get("content"):
+                place["content"] = change(place["content"])
+            elif isinstance(choice.get("text"), str):
+                choice["text"] = change(choice["text"])
+
+    return apply
+
+
+def _odd_created(answer: Answer, fault: Fault) -> None:
+    for body in answer.bodies:
+        if "created" in body:
+            body["created"] = _number(fault.raw) if fault.raw else body["created"] + 0.5
+
+
+def _lone_surrogate(answer: Answer, fault: Fault) -> None:
+    _content(lambda text: text + "\ud83d")(answer, fault)
+    answer.writing.python_json = True
+
+
+def _list_body(answer: Answer, fault: Fault) -> None:
+    answer.bodies[:] = [[body] for body in answer.bodies]
+    answer.writing.unreadable = True
+
+
+ON_ANSWER: dict[str, Callable[[Answer, Fault], None]] = {
+    "list_body": _list_body,
+    "no_token_ids": _no_token_ids,
+    "null_token_ids": _null_token_ids,
+    "empty_ids": _empty_ids,
+    "string_ids": _string_ids,
+    "bool_ids": _on_ids(lambda _id, _fault: True),
+    "negative_id": _on_ids(lambda _id, _fault: -1),
+    "huge_id": _huge,
+    "no_logprobs": _no_logprobs,
+    "short_logprobs": _short_logprobs,
+    "null_logprob_entry": _on_log_prob(lambda _: None),
+    "nan_logprob": _nan,
+    "sentinel_logprob": _on_log_prob(lambda _: NO_ENTRY),
+    "positive_logprob": _on_log_prob(lambda fault: _number(fault.raw) if fault.raw else 0.5),
+    "entry_ids_disagree": _entry_ids_disagree,
+    "no_prompt_ids": _prompt_ids(lambda place: place.pop("prompt_token_ids")),
+    "empty_prompt_ids": _prompt_ids(lambda place: place.__setitem__("prompt_token_ids", [])),
+    "prompt_ids_in_choice": _prompt_ids_in_choice,
+    "more_ids_than_usage": _usage(_count(-1)),
+    "fewer_ids_than_usage": _usage(_count(1)),
+    "usage_missing": _usage_missing,
+    "usage_malformed": _usage(_malformed),
+    "two_choices": _two_choices,
+    "no_choices": _no_choices,
+    "no_request_id": _drop("id"),
+    "no_model": _drop("model"),
+    "null_finish": _null_finish,
+    "list_content": _content(lambda text: [{"type": "text", "text": text}]),
+    "null_content": _content(lambda _text: None),
+    "odd_created": _odd_created,
+    "lone_surrogate": _lone_surrogate,
+}
+
+
+def spoil(answer: Answer, fault: Fault | None) -> None:
+    """Change an assembled answer as the fault says; others leave it alone."""
+    change = ON_ANSWER.get(fault.name) if fault is not None else None
+    if change is not None and fault is not None:
+        answer.bodies[:] = copy.deepcopy(answer.bodies)
+        change(answer, fault)
+
+
+def reported_ids(answer: Answer) -> list[int]:
+    """The ids of choice 0 as the answer shows them: what the engine reported, however odd."""
+    ids: list[int] = []
+    for choice in answer.choices():
+        if choice.get("index") == 0:
+            ids.extend(choice.get("token_ids") or ())
+    return ids
