@@ -3,6 +3,7 @@
 import argparse
 import gc
 import json
+import os
 import sys
 from collections.abc import Iterable
 from typing import Any, BinaryIO
@@ -40,7 +41,11 @@ def main(argv: list[str]) -> int:
     parser.parse_args(argv)
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)
-    except (BrokenPipeError, KeyboardInterrupt):
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # What is left in the buffer would be written, and complained about, when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return 0
 
@@ -58,7 +63,7 @@ def answer_line(line: bytes) -> bytes:
     gc.disable()
     try:
         answer = answer_to(line)
-        return json.dumps(answer.model_dump(), separators=(",", ":")).encode() + b"\n"
+        return json.dumps(answer, default=dict, separators=(",", ":")).encode() + b"\n"
     finally:
         gc.enable()
 

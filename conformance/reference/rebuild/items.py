@@ -53,7 +53,16 @@ def _input_content(content: Any) -> Any:
     text = plain_text(content)
     if text is not None:
         return text
-    return [{"type": "input_text", "text": part["text"]} if part["type"] == "text" else part for part in content]
+    return [_input_part(part) for part in content]
+
+
+def _input_part(part: Item) -> Item:
+    if part["type"] == "text":
+        return {"type": "input_text", "text": part["text"]}
+    picture = part.get("image_url")
+    if isinstance(picture, dict) and isinstance(picture.get("url"), str):
+        return {"type": "input_image", "image_url": picture["url"], "detail": picture.get("detail", "auto")}
+    return part
 
 
 def assistant_items(message: Message, reasoning: str | None, name: str) -> list[Item]:
@@ -91,7 +100,9 @@ def _think_block(text: str) -> tuple[str | None, str]:
     if not text.lstrip().startswith(_THINK_OPEN):
         return None, text
     thought, closed, rest = text.lstrip().removeprefix(_THINK_OPEN).partition(_THINK_CLOSE)
-    return (thought, rest.lstrip("\n")) if closed else (None, text)
+    if not closed:
+        return None, text
+    return thought, "" if rest.strip() == "" else rest
 
 
 def function_tools(tools: Sequence[Item]) -> list[Item]:

@@ -49,6 +49,8 @@ def read(source: Source) -> Sessions:
     if len(given) != 1:
         seen = ", ".join(given) or "none"
         raise TraceError(Rule.SOURCE, f"source needs exactly one of envelope, sessions, log_dir, url; seen {seen}")
+    if "" in (source.log_dir, source.url):
+        raise TraceError(Rule.SOURCE, f"source.{given[0]} must not be empty")
     if source.sessions is not None:
         return _from_envelopes(source.sessions)
     if source.log_dir is not None:
@@ -155,6 +157,8 @@ def _session_at(base: str, row: Any) -> Session:
 
 
 def _get(url: str) -> Any:
+    if not url.startswith(("http://", "https://")):
+        raise TraceError(Rule.SOURCE, f"source.url must start with http:// or https://, seen {ascii(url)[:80]}")
     opener = build_opener(ProxyHandler({}))
     try:
         with opener.open(url, timeout=TIMEOUT_SECONDS) as response:

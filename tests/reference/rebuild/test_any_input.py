@@ -12,7 +12,8 @@ from tests.reference.rebuild.making import JSON, call, envelope, rebuilt, record
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+texts = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surrogates too
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | texts
 anything = st.recursive(
     scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
 )

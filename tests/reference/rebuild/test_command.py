@@ -42,6 +42,18 @@ def test_a_bad_line_is_answered_with_an_error_and_the_next_line_is_read() -> Non
     assert "v must be 1" in answers[5]["error"]["message"]
 
 
+def test_a_reader_that_goes_away_ends_the_command_without_a_word() -> None:
+    with subprocess.Popen([*COMMAND, "--jsonl"], stdin=-1, stdout=-1, stderr=-1) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(b"nonsense\n")
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=30) == 1
+
+
 def test_help_shows_the_line_to_send(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
         main(["--help"])

@@ -111,6 +111,7 @@ EDITS = {
     "another text": (said("Hi."), said("Hi!")),
     "another argument": (said("", call('{"n": 1}')), said("", call('{"n": 2}'))),
     "true for one": (said("", call('{"n": 1}')), said("", call('{"n": true}'))),
+    "another boolean": (said("", call('{"bg": "false"}')), said("", call('{"bg": true}'))),
     "text for a number": (said("", call('{"n": 5}')), said("", call('{"n": "5"}'))),
     "an argument gone": (said("", call('{"a": 1, "b": 2}')), said("", call('{"a": 1}'))),
     "an argument nobody declares": (said("", call("{}")), said("", call('{"replace_some": false}'))),

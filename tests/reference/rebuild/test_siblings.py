@@ -74,6 +74,29 @@ def test_equal_ids_with_other_log_probs_are_not_trained() -> None:
     assert (found.withheld, found.reason_code) == (True, "unresolved_siblings")
 
 
+def test_of_equal_calls_the_one_whose_call_id_came_back_stands_for_both() -> None:
+    turns = two_turns()
+    other = said("I look.", call('{"command": "ls"}', call_id="c7"))
+    twin = turns[0] | {"uuid": "u2", "messages": [*ASKED, other], "captured_at": "2026-11-29T11:00:00.000000+00:00"}
+    found = rebuilt(*turns, twin)
+    assert (found.outcome, orphans(found), trained(found)) == ("clean", ["u2"], [10, 11, 12, 13])
+
+
+def test_a_retry_with_the_same_tokens_is_a_sibling_whatever_its_tools_are_called() -> None:
+    retry = retry_of_first(9, [20, 21]) | {"tools": []}
+    found = rebuilt(*two_turns(), retry)
+    assert (found.outcome, orphans(found)) == ("clean", ["u9"])
+
+
+def test_an_episode_played_twice_in_one_session_is_a_fork() -> None:
+    again = [one | {"uuid": f"v{n}"} for n, one in enumerate(two_turns())]
+    again[0] |= {"generation_token_ids": [20, 21], "messages": [*ASKED, said("So?")]}
+    again[1] |= {"messages": [*ASKED, said("So?"), user("Go."), said("Ok.")]}
+    again[1] |= {"prompt_token_ids": [1, 2, 3, 20, 21, 4]}
+    found = rebuilt(*two_turns(), *again)
+    assert (found.withheld, found.reason_code) == (True, "fork")
+
+
 def test_of_two_calls_with_the_same_text_the_one_whose_ids_the_next_prompt_holds_is_the_turn() -> None:
     turns = two_turns()
     other = record(2, turns[0]["messages"], [1, 2, 3], [10, 12])

@@ -208,6 +208,14 @@ def test_native_children_inside_one_session_are_split_from_their_root() -> None:
     assert [(one.agent, one.parent) for one in found.trajectories] == [(None, None), ("ses_child", "ses_root")]
 
 
+def test_agents_without_their_root_are_withheld() -> None:
+    found = rebuilt(
+        record(5, [system(), user("a"), said("b")], [80], [81], x_trackgauge={"agent_id": "a1"}),
+        record(6, [system(), user("c"), said("d")], [82], [83], x_trackgauge={"agent_id": "a2"}),
+    )
+    assert (found.withheld, found.reason_code, trained(found)) == (True, "no_root", [])
+
+
 def test_two_native_roots_in_one_session_are_withheld() -> None:
     one, other = ({"x_trackgauge": {"native_session_id": name}} for name in ("x", "y"))
     second = record(5, [system(), user("Search."), said("Found.")], [80], [81], **other)

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import quote
 
+from conformance.contract.rebuilds import RebuildAnswer
 from tests.reference.rebuild.making import JSON, answer, envelope, rebuilt, two_turns
 
 
@@ -125,10 +126,20 @@ def test_a_session_that_cannot_be_fetched_withholds_the_rest() -> None:
     assert found.trajectories[0].record_uuids == ["u0", "u1"]
 
 
+def odd(url: str) -> RebuildAnswer:
+    return answer({"url": url})
+
+
+def test_an_empty_directory_name_is_not_the_working_directory() -> None:
+    found = answer({"log_dir": ""})
+    assert found.error is not None
+    assert found.error.rule == "source"
+
+
 def test_a_proxy_that_is_gone_or_answers_nonsense_is_a_typed_error() -> None:
     with proxy({"/v1/sessions": [1]}) as url:
         nonsense = answer({"url": url})
     gone = answer({"url": url})
-    for found in (nonsense, gone, answer({"url": "nowhere"}), answer({"url": "http://[::1"})):
+    for found in (nonsense, gone, *map(odd, ("nowhere", "http://[::1", "file:///", "", "http://\ud800"))):
         assert found.error is not None
         assert found.error.rule == "source"
