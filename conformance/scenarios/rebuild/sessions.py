@@ -11,7 +11,7 @@ with, a rewrite changes the words of a context and keeps its ids, a compaction o
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import count
@@ -229,7 +229,7 @@ class Session:
         place = folder or self.folder(log_dir)
         place.mkdir(parents=True, exist_ok=True)
         for number, record in enumerate(self.records):
-            (place / f"{record.get('uuid') or number}.json").write_text(json.dumps(record), encoding="utf-8")
+            (place / f"{number:04}.json").write_text(json.dumps(record), encoding="utf-8")
         if incomplete:
             (place / "incomplete").touch()
         return log_dir
@@ -243,6 +243,24 @@ class Session:
     def sound(self) -> dict[str, Sampled]:
         """What of it may be trained, if its place in a chain allows."""
         return {uuid: one for uuid, one in self.truth().items() if uuid not in self.unsound}
+
+
+Bend = Callable[[Context], Context]
+"""What a harness or a template does to a context between two calls."""
+
+
+def three_calls(bend: Bend, *, answer: Message | None = None) -> tuple[Session, list[Made]]:
+    """Three calls of one conversation, in which something happens before the third."""
+    session = Session()
+    opening = session.begin(system("You are an agent."), user("Fix the build."))
+    first = session.call(opening, says("I look.", call("ls", id="call_1")))
+    second = session.call(
+        first.then(result("a.py b.py", id="call_1")),
+        answer or says("Both.", call("cat a.py", id="call_2"), call("cat b.py", id="call_3")),
+    )
+    context = second.then(result("aaa", id="call_2"), result("bbb", id="call_3"))
+    third = session.call(bend(context), says("It is repaired."))
+    return session, [first, second, third]
 
 
 def truth_of(*sessions: Session) -> dict[str, Sampled]:
