@@ -108,7 +108,13 @@ def own_proxy(world: "World") -> "Iterator[OwnProxies]":
 @pytest.fixture
 def rebuild(request: pytest.FixtureRequest, world: "World") -> "RebuildUnderTest":
     """The worker's rebuild under test."""
+    from conformance.gauge.case import CASE, AskedOfRebuild
     from conformance.gauge.session import watch
 
     watch(request.node, world)
-    return world.rebuild
+    rebuild = world.rebuild
+    rebuild.asked.clear()
+    case = request.node.stash.get(CASE, None)
+    if case is not None:
+        case.evidence_of.append(AskedOfRebuild(rebuild))
+    return rebuild

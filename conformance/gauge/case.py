@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 import pytest
 
@@ -14,6 +15,7 @@ from conformance.gauge.settle import Judge
 from conformance.gauge.verdicts import Checked, Ending, Ruling, rule
 from conformance.report import evidence
 from conformance.report.results import Result, SuiteError
+from conformance.systems.rebuild import RebuildUnderTest
 
 KEEPS_SERVING = "ERR-019"
 """The requirement that a system violates which dies of a request, whatever the scenario was about."""
@@ -100,11 +102,24 @@ class Case:
         return time.monotonic() - self.began
 
 
-class HasEvidence:
+class HasEvidence(Protocol):
     """What can show what happened."""
 
-    async def evidence(self) -> dict[str, object]:
-        raise NotImplementedError
+    async def evidence(self) -> dict[str, Any]: ...
+
+
+class AskedOfRebuild:
+    """The questions a scenario put to the rebuild, the last ones at least, each with its answer."""
+
+    def __init__(self, rebuild: RebuildUnderTest) -> None:
+        self._rebuild = rebuild
+
+    async def evidence(self) -> dict[str, Any]:
+        return {
+            "rebuilds": [
+                {"question": line.decode(errors="replace"), "answer": answer} for line, answer in self._rebuild.asked
+            ]
+        }
 
 
 CASE = pytest.StashKey[Case]()

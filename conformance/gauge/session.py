@@ -18,6 +18,7 @@ from conformance.report import terminal
 from conformance.report.folder import RESULTS
 from conformance.report.results import SuiteError
 from conformance.systems import guard
+from conformance.systems.profiles import DEFAULT_NAMES, PROFILES
 from conformance.systems.servers import SystemNotStarted
 
 if TYPE_CHECKING:
@@ -191,7 +192,11 @@ class Session:
 
 
 def _again(chosen: Chosen) -> terminal.Again:
-    systems = "".join(f" --system {profile.file}" for profile in chosen.profiles.values())
+    named = [
+        profile.file.stem if profile.file.parent == PROFILES else str(profile.file)
+        for profile in chosen.profiles.values()
+    ]
+    systems = "" if sorted(named) == sorted(DEFAULT_NAMES) else "".join(f" --system {name}" for name in named)
 
     def again(scenario: str) -> str:
         name = scenario.rpartition("::")[2]

@@ -18,6 +18,8 @@ from conformance.systems.servers import SystemNotStarted
 
 JSON = Any
 PROTOCOL_VERSION = 1
+KEPT_QUESTIONS = 64
+"""Question lines and their answers that are kept to show; None stands for an answer that did not come."""
 READ_BYTES = 1 << 18
 SHOWN_CHARACTERS = 200
 
@@ -45,6 +47,7 @@ class RebuildUnderTest:
         """``files`` is an existing directory for its log. Raises :class:`SystemNotStarted`."""
         self.profile = profile
         self.junk: list[str] = []
+        self.asked: deque[tuple[bytes, dict[str, JSON] | None]] = deque(maxlen=KEPT_QUESTIONS)
         self._files = files
         self._env = dict(env or {})
         self._numbers = itertools.count(1)
@@ -125,6 +128,12 @@ class RebuildUnderTest:
         return started
 
     def _exchange(self, number: str | None, line: bytes, deadline: float, seconds: float) -> dict[str, JSON]:
+        self.asked.append((line, None))
+        answer = self._answer_to(number, line, deadline, seconds)
+        self.asked[-1] = (line, answer)
+        return answer
+
+    def _answer_to(self, number: str | None, line: bytes, deadline: float, seconds: float) -> dict[str, JSON]:
         """Writes and reads at once: a command may answer, or complain, before it has read all."""
         assert self._started.stdin is not None
         assert self._started.stdout is not None
