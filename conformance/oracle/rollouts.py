@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.contract.vocabulary import ExcludedWhy
 from conformance.oracle.judgement import Judgement
 from conformance.oracle.records import same_list
 
@@ -86,6 +87,36 @@ def conserved(answer: Answer, truth: Mapping[str, Sampled]) -> Judgement:
         "each record in one trajectory or excluded once",
         {key: value for key, value in seen.items() if value} or "each in one place",
     )
+
+
+def tokens_conserved(answer: Answer, truth: Mapping[str, Sampled]) -> Judgement:
+    """Each sampled token is masked in by one trajectory or excluded with its record, once.
+
+    No id may stand twice in the session.
+    """
+    due = Counter(token for call in truth.values() for token in call.generation)
+    seen: Counter[int] = Counter()
+    for trajectory in answer["trajectories"]:
+        seen.update(token for token, mask in zip(trajectory["tokens"], trajectory["mask"], strict=False) if mask)
+    for excluded in answer["excluded"]:
+        call = truth.get(excluded["record_uuid"])
+        seen.update(call.generation if call is not None else ())
+    odd = {"nowhere": sorted((due - seen).elements()), "twice or strange": sorted((seen - due).elements())}
+    told = {key: tokens[:8] for key, tokens in odd.items() if tokens}
+    return Judgement(not told, f"{due.total()} tokens", told or f"{seen.total()} tokens")
+
+
+def rest_excluded(answer: Answer, truth: Mapping[str, Sampled]) -> Judgement:
+    """Each call whose triple stands on no item is excluded, for one reason of the contract's."""
+    items = [item for trajectory in answer["trajectories"] for item in trajectory["items"]]
+    held = [item["generation_token_ids"] for item in items if item.get("generation_token_ids")]
+    why: dict[str, list[str]] = {}
+    for excluded in answer["excluded"]:
+        why.setdefault(excluded["record_uuid"], []).append(excluded["why"])
+    rest = [call.key for call in truth.values() if list(call.generation) not in held]
+    told = {uuid: why.get(uuid, []) for uuid in rest}
+    ok = all(len(reasons) == 1 and reasons[0] in tuple(ExcludedWhy) for reasons in told.values())
+    return Judgement(ok, "one reason for each", told)
 
 
 def trained(answer: Answer) -> list[Trajectory]:

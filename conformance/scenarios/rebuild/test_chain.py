@@ -1,6 +1,6 @@
 """Which records continue each other: tokens decide, and the messages have to tell the same story."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import permutations
 
 from conformance.gauge.check import Check
@@ -8,36 +8,19 @@ from conformance.gauge.covers import covers
 from conformance.oracle import conversation, triples
 from conformance.scenarios.rebuild.sessions import (
     TOOLS,
-    Context,
-    Made,
+    Bend,
     Message,
     Session,
     call,
     result,
     says,
     system,
+    three_calls,
     user,
 )
 from conformance.systems.rebuild import RebuildUnderTest
 
 SPARE_TOOL = {"id": "look_up", "description": "Looks a word up.", "inputSchema": {"jsonSchema": {"type": "object"}}}
-
-Bend = Callable[[Context], Context]
-"""What a harness or a template does to the context between two calls."""
-
-
-def three_calls(bend: Bend, *, answer: Message | None = None) -> tuple[Session, list[Made]]:
-    """Three calls of one conversation, in which something happens before the third."""
-    session = Session()
-    opening = session.begin(system("You are an agent."), user("Fix the build."))
-    first = session.call(opening, says("I look.", call("ls", id="call_1")))
-    second = session.call(
-        first.then(result("a.py b.py", id="call_1")),
-        answer or says("Both.", call("cat a.py", id="call_2"), call("cat b.py", id="call_3")),
-    )
-    context = second.then(result("aaa", id="call_2"), result("bbb", id="call_3"))
-    third = session.call(bend(context), says("It is repaired."))
-    return session, [first, second, third]
 
 
 @covers("REB-021", "REB-030")
@@ -108,12 +91,44 @@ def adding(message: Message) -> Bend:
     return lambda context: context.then(message)
 
 
+def near_rewrites() -> Iterator[tuple[Message, Message]]:
+    """What looks like something that harnesses do, and is an edit of the policy's words."""
+    for emitted, echoed in (
+        ('{"command": "ls  -l"}', '{"command": "ls -l"}'),
+        ('{"command": "ls", "wait": 1}', '{"command": "ls"}'),
+        ('{"command": "ls"}', '{"command": "ls", "wait": true}'),
+        ('{"command": "ls"}', '{"command": "ls", "replace_all": true}'),
+        ('{"command": "ls", "quiet": "no"}', '{"command": "ls", "quiet": false}'),
+        ('{"command": "ls", "wait": 1}', '{"command": "ls", "wait": 2}'),
+        ('{"command": "ls", "wait": 1}', '{"command": "ls", "wait": true}'),
+        ('{"command": "ls"}', "{}"),
+        ('{"command": "ls"}', ""),
+        ('{"command": ["a", "b"]}', '{"command": ["b", "a"]}'),
+        ('{"command": "make && cd /repo"}', '{"command": "make"}'),
+        ('{"command": "ls"}', '{"__unparsedToolInput": {"raw": "ls", "len": 2}}'),
+    ):
+        yield says("Both.", call(arguments=emitted, id="call_2")), says("Both.", call(arguments=echoed, id="call_2"))
+    one = call("ls", id="call_2")
+    yield says("Both. ", one), says("Both.", one)
+    yield says("Both.", one), says("both.", one)
+    yield says("", one), says("Both.", one)
+    yield says("Both.", one), says("Both.", {**one, "id": "call_5"})
+    yield (
+        says("Both.", one),
+        says("Both.", call(name="invalid", arguments='{"tool": "fly", "error": "no"}', id="call_2")),
+    )
+
+
 @covers("REB-023", "REB-024")
 async def test_an_edited_history_is_withheld_though_the_tokens_go_on(rebuild: RebuildUnderTest, check: Check) -> None:
     for what, bend in edits():
         session, _ = three_calls(bend)
         answer = await rebuild.ask({"envelope": session.envelope()})
         check.that("REB-023", triples.withheld(answer), what)
+    for said, told in near_rewrites():
+        session, _ = three_calls(telling(told), answer=said)
+        answer = await rebuild.ask({"envelope": session.envelope()})
+        check.that("REB-023", triples.withheld(answer), f"{said} told as {told}")
     for emitted, echoed in (
         ('{"command": ls}', '{"command":  ls}'),
         ('{"command": "ls"', '{"command":"ls"'),
