@@ -157,9 +157,34 @@ def _short_logprobs(answer: Answer, fault: Fault) -> None:
             return
 
 
+def _completion_logprobs(answer: Answer, fault: Fault) -> None:
+    """The log probs of a chat answer, in the form of the completion dialect."""
+    for choice in answer.choices():
+        log_probs = choice.get("logprobs")
+        if isinstance(log_probs, dict) and isinstance(log_probs.get("content"), list):
+            entries = log_probs["content"]
+            choice["logprobs"] = {
+                "text_offset": [0 for _ in entries],
+                "token_logprobs": [entry["logprob"] for entry in entries],
+                "tokens": [entry["token"] for entry in entries],
+                "top_logprobs": [None for _ in entries],
+            }
+
+
+def _lost_id(answer: Answer, fault: Fault) -> None:
+    """The last id is not there, its log prob is, and usage counts without it."""
+    for choice in reversed(list(answer.choices())):
+        if choice.get("token_ids"):
+            choice["token_ids"].pop()
+            if (triple := _triple(choice)) is not None:
+                triple["generation_token_ids"].pop()
+            _usage(_count(-1))(answer, fault)
+            return
+
+
 def _nan(answer: Answer, fault: Fault) -> None:
-    """The bare word NaN, which no JSON has; Python's reader takes it."""
-    _on_log_prob(lambda _: float("nan"))(answer, fault)
+    """The bare word NaN, or the one in ``raw``, which no JSON has; Python's reader takes it."""
+    _on_log_prob(lambda _: float(fault.raw or "nan"))(answer, fault)
     answer.writing.python_json = True
 
 
@@ -266,6 +291,23 @@ def _drop(key: str) -> Callable[[Answer, Fault], None]:
     return apply
 
 
+def _odd_value(answer: Answer, fault: Fault) -> None:
+    """Another value wherever the answer has one at that place: options `at`, a JSON pointer, and `value`."""
+    *way, last = str(fault.options["at"]).split("/")[1:]
+    for body in answer.bodies:
+        place: Any = body
+        for step in way:
+            place = _inside(place, step)
+        if _inside(place, last) is not None:
+            place[int(last) if isinstance(place, list) else last] = copy.deepcopy(fault.options["value"])
+
+
+def _inside(place: Any, step: str) -> Any:
+    if isinstance(place, list):
+        return place[int(step)] if int(step) < len(place) else None
+    return place.get(step) if isinstance(place, dict) else None
+
+
 def _null_finish(answer: Answer, fault: Fault) -> None:
     for choice in answer.choices():
         choice["finish_reason"] = None
@@ -312,6 +354,8 @@ ON_ANSWER: dict[str, Callable[[Answer, Fault], None]] = {
     "huge_id": _huge,
     "no_logprobs": _no_logprobs,
     "short_logprobs": _short_logprobs,
+    "completion_logprobs": _completion_logprobs,
+    "lost_id": _lost_id,
     "null_logprob_entry": _on_log_prob(lambda _: None),
     "nan_logprob": _nan,
     "sentinel_logprob": _on_log_prob(lambda _: NO_ENTRY),
@@ -329,6 +373,7 @@ ON_ANSWER: dict[str, Callable[[Answer, Fault], None]] = {
     "no_request_id": _drop("id"),
     "no_model": _drop("model"),
     "null_finish": _null_finish,
+    "odd_value": _odd_value,
     "list_content": _content(lambda text: [{"type": "text", "text": text}]),
     "null_content": _content(lambda _text: None),
     "odd_created": _odd_created,

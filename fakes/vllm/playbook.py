@@ -43,6 +43,14 @@ class FaultSpec(_Strict):
     raw: str | None = None
     options: dict[str, JsonValue] = {}
 
+    @model_validator(mode="after")
+    def _an_odd_value_says_where(self) -> "FaultSpec":
+        if self.name == "odd_value":
+            at = self.options.get("at")
+            if set(self.options) != {"at", "value"} or not (isinstance(at, str) and at.startswith("/")):
+                raise ValueError('odd_value needs options: {at: "/choices/0/…", value: …}')
+        return self
+
 
 class Call(_Strict):
     """A tool call. ``arguments`` as a mapping is written in the template's own form; as a string it stands raw."""

@@ -50,6 +50,14 @@ CHECKS: dict[str, tuple[Check, Check]] = {
         lambda s: not s.entries() and len(s.ids()) > 3,
     ),
     "short_logprobs": (lambda b: len(b.entries()) == len(b.ids()) - 1, lambda s: len(s.entries()) == len(s.ids()) - 1),
+    "completion_logprobs": (
+        lambda b: len(b.choices()[0]["logprobs"]["token_logprobs"]) == len(b.ids()) > 3,
+        lambda s: s.choices()[1]["logprobs"]["token_logprobs"][0] < 0,
+    ),
+    "lost_id": (
+        lambda b: len(b.entries()) - 1 == len(b.ids()) == b.usage()["completion_tokens"],
+        lambda s: len(s.entries()) - 1 == len(s.ids()) == s.usage()["completion_tokens"],
+    ),
     "null_logprob_entry": (
         lambda b: b.entries()[2]["logprob"] is None,
         lambda s: s.entries()[2]["logprob"] is None,
@@ -143,6 +151,7 @@ CHECKS: dict[str, tuple[Check, Check]] = {
 
 # Each has a test of its own below.
 LOOKED_AT_ALONE = {
+    "odd_value",
     "dropped_hidden_chunks",
     "history_logprobs",
     "keepalive_comments",
@@ -217,6 +226,34 @@ def test_no_check_of_a_fault_holds_for_a_healthy_answer(play: Play, name: str, s
     except (KeyError, IndexError, ValueError, TypeError, zlib.error, gzip.BadGzipFile):
         seen = False
     assert not seen
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("at", "value"), [("/id", ""), ("/choices/0/token_ids/0", 1.5), ("/choices/0/finish_reason", "error")]
+)
+def test_an_odd_value_takes_the_place_of_what_was_there(play: Play, at: str, value: object, stream: bool) -> None:
+    raw = raw_call(
+        play({"text": TEXT, "fault": {"name": "odd_value", "options": {"at": at, "value": value}}}), stream=stream
+    )
+    seen = {
+        "/id": raw.chunks()[0]["id"] if stream else raw.json()["id"],
+        "/choices/0/token_ids/0": raw.ids()[0],
+        "/choices/0/finish_reason": raw.choices()[-1]["finish_reason"],
+    }
+    assert [key for key, found in seen.items() if found == value] == [at]
+
+
+@pytest.mark.parametrize("options", [{}, {"at": "/id"}, {"at": "id", "value": 1}, {"at": 5, "value": 1}])
+def test_an_odd_value_has_to_say_where_it_goes(play: Play, options: dict[str, object]) -> None:
+    with pytest.raises(Exception, match="odd_value needs options"):
+        play({"text": TEXT, "fault": {"name": "odd_value", "options": options}})
+
+
+@pytest.mark.parametrize("word", ["Infinity", "-Infinity"])
+def test_an_infinite_log_prob_is_written_as_python_writes_it(play: Play, word: str) -> None:
+    raw = raw_call(play({"text": TEXT, "fault": {"name": "nan_logprob", "raw": word}}))
+    assert f'"logprob":{word},'.encode() in raw.body
 
 
 def test_keepalive_comments_stand_before_every_event(play: Play) -> None:
