@@ -9,35 +9,36 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from conformance.mutants.patch import Mutant, MutantError
+from conformance.mutants.patch import Mutant, MutantError, Patch
 
 _TELL = "__trackgauge_mutant_ran__"
 
 
 def install(mutant: Mutant, ran: Path) -> None:
-    """From now on, importing the mutant's module gives the faulty one. ``ran`` is created when the fault first runs.
+    """From now on, importing a module of the mutant's gives the faulty one. ``ran`` is created when the fault first runs.
 
-    Raises MutantError at once when the target is gone or its module does not exist.
+    Raises MutantError at once when a target is gone or its module does not exist.
     """
-    if mutant.module in sys.modules:
-        raise MutantError(f"mutant {mutant.name}: {mutant.module} is already imported; install the mutant before")
-    finder = _Finder(mutant, ran)
-    spec = finder.find_spec(mutant.module, None)
-    if spec is None or spec.origin is None:
-        raise MutantError(f"mutant {mutant.name}: there is no module {mutant.module}")
-    faulty(mutant, Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
-    sys.meta_path.insert(0, finder)
+    for patch in mutant.patches:
+        if patch.module in sys.modules:
+            raise MutantError(f"mutant {mutant.name}: {patch.module} is already imported; install the mutant before")
+        finder = _Finder(patch, ran)
+        spec = finder.find_spec(patch.module, None)
+        if spec is None or spec.origin is None:
+            raise MutantError(f"mutant {mutant.name}: there is no module {patch.module}")
+        faulty(patch, Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
+        sys.meta_path.insert(0, finder)
 
 
-def faulty(mutant: Mutant, source: str, path: str) -> CodeType:
+def faulty(patch: Patch, source: str, path: str) -> CodeType:
     """The compiled faulty module, with a call before the changed statement that tells that it ran."""
-    patched = mutant.apply(source)
-    first = patched[: source.index(mutant.old)].count("\n") + 1
-    first += len(mutant.new) - len(mutant.new.lstrip("\n"))
+    patched = patch.apply(source)
+    first = patched[: source.index(patch.old)].count("\n") + 1
+    first += len(patch.new) - len(patch.new.lstrip("\n"))
     try:
         tree = ast.parse(patched, path)
     except SyntaxError as error:
-        raise MutantError(f"mutant {mutant.name}: the changed source does not parse: {error}") from None
+        raise MutantError(f"a mutant's change of {patch.module} does not parse: {error}") from None
     body, place = _statement_at(tree.body, first)
     tell = ast.Expr(ast.Call(ast.Name(_TELL, ast.Load()), [], []))
     body.insert(place, ast.copy_location(tell, body[place]))
@@ -63,12 +64,12 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, mutant: Mutant, ran: Path) -> None:
-        self._mutant = mutant
+    def __init__(self, patch: Patch, ran: Path) -> None:
+        self._patch = patch
         self._ran = ran
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != self._mutant.module:
+        if name != self._patch.module:
             return None
         package, _, _ = name.rpartition(".")
         if path is None:
@@ -76,18 +77,18 @@ class _Finder(importlib.abc.MetaPathFinder):
             path = list(sys.modules[package].__path__)
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.origin is not None:
-            spec.loader = _Loader(name, spec.origin, self._mutant, self._ran)
+            spec.loader = _Loader(name, spec.origin, self._patch, self._ran)
         return spec
 
 
 class _Loader(SourceFileLoader):
-    def __init__(self, name: str, path: str, mutant: Mutant, ran: Path) -> None:
+    def __init__(self, name: str, path: str, patch: Patch, ran: Path) -> None:
         super().__init__(name, path)
-        self._mutant = mutant
+        self._patch = patch
         self._ran = ran
 
     def get_code(self, fullname: str) -> CodeType:
-        return faulty(self._mutant, self.get_data(self.path).decode(), self.path)
+        return faulty(self._patch, self.get_data(self.path).decode(), self.path)
 
     def exec_module(self, module: ModuleType) -> None:
         setattr(module, _TELL, _teller(self._ran))

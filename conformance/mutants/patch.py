@@ -8,7 +8,7 @@ from pathlib import Path
 PATCHES = Path(__file__).with_name("patches")
 
 _REQUIRED = frozenset({"about", "module", "old", "new", "violates"})
-_OPTIONAL = frozenset({"also", "smoke"})
+_OPTIONAL = frozenset({"also", "smoke", "more"})
 
 
 class MutantError(ValueError):
@@ -16,8 +16,25 @@ class MutantError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
+class Patch:
+    """``old`` stands exactly once in the source of ``module`` and is replaced by ``new``."""
+
+    module: str
+    old: str
+    new: str
+
+    def apply(self, source: str) -> str:
+        """The faulty source. Raises MutantError when the target is gone or stands more than once."""
+        found = source.count(self.old)
+        if found != 1:
+            shown = self.old.strip()
+            raise MutantError(f"a mutant's target stands {found} times in {self.module}, not once: {shown!r}")
+        return source.replace(self.old, self.new)
+
+
+@dataclass(frozen=True, slots=True)
 class Mutant:
-    """``old`` stands exactly once in the source of ``module`` and is replaced by ``new``.
+    """One fault, as a rule one patch.
 
     ``violates`` is the requirement that must fail; ``also`` those that fail as its consequence in the same scenarios.
     ``smoke`` says whether the smoke scenario still passes with this fault.
@@ -25,9 +42,7 @@ class Mutant:
 
     name: str
     about: str
-    module: str
-    old: str
-    new: str
+    patches: tuple[Patch, ...]
     violates: str
     also: tuple[str, ...] = ()
     smoke: bool = True
@@ -35,16 +50,7 @@ class Mutant:
     @property
     def kind(self) -> str:
         """Which of the reference's commands the fault lives in."""
-        return "rebuild" if self.module.startswith("conformance.reference.rebuild") else "proxy"
-
-    def apply(self, source: str) -> str:
-        """The faulty source. Raises MutantError when the target is gone or stands more than once."""
-        found = source.count(self.old)
-        if found != 1:
-            raise MutantError(
-                f"mutant {self.name}: its target stands {found} times in {self.module}, not once: {self.old.strip()!r}"
-            )
-        return source.replace(self.old, self.new)
+        return "rebuild" if self.patches[0].module.startswith("conformance.reference.rebuild") else "proxy"
 
 
 def load(directory: Path = PATCHES) -> dict[str, Mutant]:
@@ -79,13 +85,14 @@ def _read(file: str, name: str, entry: object) -> Mutant:
     smoke = entry.get("smoke", True)
     if not isinstance(smoke, bool):
         raise MutantError(f"{file}: [{name}] smoke: {smoke!r}; allowed: true or false")
-    return Mutant(
-        name,
-        entry["about"],
-        entry["module"],
-        entry["old"],
-        entry["new"],
-        entry["violates"],
-        tuple(also),
-        smoke,
-    )
+    first = Patch(entry["module"], entry["old"], entry["new"])
+    more = tuple(_more(file, name, one) for one in entry.get("more", []))
+    return Mutant(name, entry["about"], (first, *more), entry["violates"], tuple(also), smoke)
+
+
+def _more(file: str, name: str, entry: object) -> Patch:
+    """A further patch of a fault that one cannot make alone."""
+    keys = ("module", "old", "new")
+    if not isinstance(entry, Mapping) or set(entry) != set(keys) or not all(isinstance(entry[k], str) for k in keys):
+        raise MutantError(f"{file}: [{name}] more: {entry!r}; allowed: tables of {', '.join(keys)}")
+    return Patch(entry["module"], entry["old"], entry["new"])

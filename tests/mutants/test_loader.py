@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.mutants.loader import faulty
-from conformance.mutants.patch import Mutant, MutantError, load
+from conformance.mutants.patch import MutantError, Patch, load
 
 SOURCE = '''
 LIMIT = 3
@@ -25,11 +25,11 @@ def allowed(count: int) -> bool:
 '''
 
 
-def mutant(old: str, new: str) -> Mutant:
-    return Mutant("a-fault", "A fault.", "some.module", old, new, "AAA-001")
+def mutant(old: str, new: str) -> Patch:
+    return Patch("some.module", old, new)
 
 
-def run_faulty(one: Mutant, count: int) -> tuple[bool, bool]:
+def run_faulty(one: Patch, count: int) -> tuple[bool, bool]:
     """What ``allowed`` says with the fault, and whether the fault told that it ran."""
     told: list[bool] = []
     space: dict[str, object] = {"__trackgauge_mutant_ran__": lambda: told.append(True)}
@@ -68,11 +68,11 @@ def test_a_change_that_does_not_parse_is_refused_in_one_line() -> None:
 
 @pytest.mark.parametrize("name", list(load()))
 def test_a_mutant_of_the_suite_still_fits_the_reference(name: str) -> None:
-    one = load()[name]
-    spec = importlib.util.find_spec(one.module)
-    assert spec is not None
-    assert spec.origin is not None
-    faulty(one, Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
+    for patch in load()[name].patches:
+        spec = importlib.util.find_spec(patch.module)
+        assert spec is not None
+        assert spec.origin is not None
+        faulty(patch, Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
 
 
 def test_an_unknown_mutant_ends_with_a_usage_error() -> None:
