@@ -1,0 +1,100 @@
+"""Errors that the engine tells: what of them reaches the client, buffered and streamed."""
+
+import asyncio
+from typing import Any
+from urllib.parse import urlsplit
+
+from conformance.gauge.check import Check
+from conformance.gauge.covers import covers
+from conformance.gauge.scene import Scene
+from conformance.oracle import chat_errors
+from conformance.scenarios.errors.faults import Fault, body_of, engine_says, everything_in, play
+
+
+def _error(status: int, message: str, kind: str = "BadRequestError", param: str | None = None) -> dict[str, Any]:
+    return {"error": {"message": message, "type": kind, "param": param, "code": status}}
+
+
+BAD_VALUE = _error(400, "temperature must be non-negative, got -1.0. (parameter=temperature)", param="temperature")
+STATUSES: dict[str, tuple[int, Fault]] = {
+    "400": (400, engine_says(400, BAD_VALUE)),
+    "401": (401, engine_says(401, _error(401, "Unauthorized", "AuthenticationError"))),
+    "429": (429, engine_says(429, _error(429, "Too many requests.", "RateLimitError"), Retry_After="17")),
+    "500": (500, engine_says(500, _error(500, "EngineCore encountered an issue.", "InternalServerError"))),
+    "503": (503, engine_says(503, _error(503, "The engine is busy.", "Service Unavailable"), retry_after="0.5")),
+}
+RETRY_AFTER = {"429": "17", "503": "0.5"}
+
+OTHER_FORMS: dict[str, tuple[int, Fault]] = {
+    "a flat object": (400, engine_says(400, {"object": "error", "message": "no such value", "code": 400})),
+    "a string for an error": (401, engine_says(401, {"error": "Unauthorized"})),
+    "a detail": (404, engine_says(404, {"detail": "Not Found"})),
+    "a list of details": (422, engine_says(422, {"detail": [{"loc": ["body"], "msg": "field required"}]})),
+    "a text": (503, engine_says(503, "no healthy upstream", Content_Type="text/plain")),
+    "nothing at all": (500, engine_says(500, "")),
+    "a page": (502, engine_says(502, "<html><h1>502 Bad Gateway</h1></html>", Content_Type="text/html")),
+}
+
+
+@covers("ERR-001", "ERR-002", "ERR-003", "ERR-004", "ERR-005", "ERR-008", "ERR-014", "ERR-015")
+async def test_an_error_of_the_engine_keeps_its_meaning(scene: Scene, check: Check) -> None:
+    naming = engine_says(500, _error(500, f"cannot reach {scene.engine.url}/t/main/v1 nor {_place(scene)}"))
+    cases = {**STATUSES, **OTHER_FORMS, "names itself": (500, naming)}
+    engine = await play(scene, {name: fault for name, (_, fault) in cases.items()})
+    buffered = await asyncio.gather(*(engine.start(name) for name in cases))
+    streamed = await asyncio.gather(*(engine.start(name, stream=True) for name in cases))
+    for (name, (status, _)), reply, other in zip(cases.items(), buffered, streamed, strict=True):
+        check.that("ERR-001", chat_errors.is_failure(reply.status, name))
+        check.that("ERR-015", chat_errors.is_failure(other.status, f"{name}, streamed"))
+        check("ERR-015", not other.exchange.streamed, expected="no stream", seen=body_of(other)[:200], where=name)
+        check.that("ERR-008", chat_errors.silent_on(_place(scene), everything_in(reply), name))
+        kept, shape = ("ERR-014", "ERR-014") if name in OTHER_FORMS else ("ERR-002", "ERR-004")
+        check.equal(kept, expected=status, seen=reply.status, where=name)
+        check.that(shape, chat_errors.in_shape(reply.header("content-type"), body_of(reply), name))
+        if name in RETRY_AFTER:
+            check.equal("ERR-003", expected=RETRY_AFTER[name], seen=reply.header("retry-after"), where=name)
+    told = chat_errors.error_of(body_of(buffered[0]))
+    for key in ("message", "type", "param"):
+        expected = BAD_VALUE["error"][key]
+        # A proxy may say whose message it is.
+        ok = expected in str(told.get(key)) if key == "message" else told.get(key) == expected
+        check("ERR-005", ok, expected=expected, seen=told.get(key), where=f"{key} of the engine's 400")
+
+
+def _place(scene: Scene) -> str:
+    return urlsplit(scene.engine.url).netloc
+
+
+OVERFLOWS = {
+    "0.15": "This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens. "
+    "Please reduce the length of the input messages.",
+    "0.17": "You passed 4000 input tokens and requested 500 output tokens. However, the model's context length is only "
+    "4096 tokens, resulting in a maximum input length of 3596 tokens. Please reduce the length of the input prompt.",
+    "0.32": "This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input "
+    "tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt. "
+    "(parameter=input_tokens, value=4097)",
+}
+TOO_MUCH_OUTPUT = {
+    "0.15": "'max_tokens' or 'max_completion_tokens' is too large: 9000. This model's maximum context length is "
+    "4096 tokens and your request has 20 input tokens (9000 > 4096 - 20).",
+    "0.32": "max_tokens=9000 cannot be greater than max_model_len=4096. Please request fewer output tokens. "
+    "(parameter=max_tokens, value=9000)",
+}
+"""What vLLM says, by version."""
+
+
+@covers("ERR-006", "ERR-007")
+async def test_a_context_overflow_can_be_told_from_a_refused_output_limit(scene: Scene, check: Check) -> None:
+    overflows = {f"overflow {version}": engine_says(400, _error(400, text)) for version, text in OVERFLOWS.items()}
+    limits = {
+        f"limit {version}": engine_says(400, _error(400, text, param="max_tokens"))
+        for version, text in TOO_MUCH_OUTPUT.items()
+    }
+    engine = await play(scene, {**overflows, **limits}, healthy=True)
+    long = await scene.ask("word " * 3000, model="short-context")
+    told = [(await engine.start(name), words) for name, words in zip(overflows, OVERFLOWS.values(), strict=True)]
+    for reply, words in [(long, "This model's maximum context length is"), *told]:
+        check.that("ERR-006", chat_errors.is_overflow(reply.status, body_of(reply), words))
+    for reply in [await engine.start("healthy", max_tokens=500_000), *[await engine.start(name) for name in limits]]:
+        code = chat_errors.error_of(body_of(reply)).get("code")
+        check("ERR-007", code != chat_errors.OVERFLOW, expected="another code", seen=code, where=body_of(reply)[:200])

@@ -1,0 +1,53 @@
+"""Long waits on a route with pings: signs of life, and what comes of them."""
+
+import asyncio
+
+from conformance.gauge.check import Check
+from conformance.gauge.covers import covers
+from conformance.gauge.scene import Scene
+from conformance.oracle import chat_errors
+from conformance.scenarios.errors.faults import Faulty, Turn, body_of, engine_says
+from conformance.scenarios.streams.official import official
+from fakes.harnesses.plain import Call
+
+PATIENCE_SECONDS = 3.0
+"""Many times the route's ping_secs; only a proxy without pings is waited for so long."""
+
+ROUTE = "pinging"
+
+
+async def _waits_for_a_sign(call: Call) -> int:
+    """How many body bytes came while the engine was still held."""
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            return await call.watch.until_bytes(1)
+    except TimeoutError:
+        return 0
+
+
+@covers("STR-022", "STR-023", "STR-024")
+async def test_pings_keep_a_waiting_stream_alive_and_change_nothing_else(scene: Scene, check: Check) -> None:
+    gate = f"pings-{scene.run}"
+    turns: dict[str, Turn] = {
+        "long": {"gate": gate},
+        "failing": {"gate": gate, "fault": engine_says(503, {"error": {"message": "busy", "type": "x", "code": 503}})},
+    }
+    waits = await Faulty(scene, turns).script()
+    async with official(scene) as client:
+        read = asyncio.create_task(client.streamed(waits.task("long"), model=ROUTE))
+        await scene.engine.wait("held", run=scene.run)
+        # These wait since later than the official client: when they were pinged, it was.
+        long, failing = (waits.start(name, model=ROUTE, stream=True) for name in ("long", "failing"))
+        await scene.engine.wait("held", run=scene.run, count=3)
+        signs = await asyncio.gather(_waits_for_a_sign(long), _waits_for_a_sign(failing))
+        await scene.engine.open_gate("main", gate)
+        check("STR-022", all(signs), expected="bytes while the engine is at work", seen=signs)
+        failed = await failing
+        check.that("STR-024", chat_errors.failed_in_band(failed.status, body_of(failed), "503 after a ping"))
+        reply = await long
+        check("STR-023", reply.ok, expected="a whole stream", seen=body_of(reply)[-200:])
+        whole = await client.buffered(waits.task("long"), model=ROUTE)
+        try:
+            check.equal("STR-023", expected=whole, seen=await read)
+        except Exception as error:  # whatever the client raises is what a harness would see
+            check("STR-023", False, expected=whole, seen=f"{type(error).__name__}: {error}")
