@@ -1,5 +1,6 @@
 """Gathers the lines of all scenarios, from all workers, and writes the report once at the end."""
 
+import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from conformance.gauge.options import Chosen
 from conformance.report import folder as report_folder
 from conformance.report.results import Footer, Header, Report, Result, SuiteError
 from conformance.report.summary import ExitStatus, exit_status
+from conformance.systems.versions import version_of
 
 COLLECTED: "pytest.StashKey[Collected]" = pytest.StashKey()
 """Where the plugin keeps what the run found so far, on the controller's configuration."""
@@ -81,14 +83,19 @@ class Collected:
             suite_version=suite_version(),
             contract_version=CONTRACT_VERSION,
             requirement_set=self.chosen.catalogue.set_name or "current",
-            systems={
-                kind.value: f"{profile.name} {profile.version or ''}".strip()
-                for kind, profile in self.chosen.profiles.items()
-            },
+            systems=self._systems(),
             fakes={"vllm": suite_version()},
             started_at=self.began_at,
             strict=self.chosen.strict,
         )
+
+    def _systems(self) -> dict[str, str]:
+        """Name and version of each system. Asks the systems, which may take as long as starting one."""
+        with tempfile.TemporaryDirectory(prefix="versions-") as folder:
+            return {
+                kind.value: f"{profile.name} {version_of(profile, Path(folder))}"
+                for kind, profile in self.chosen.profiles.items()
+            }
 
 
 def suite_version() -> str:
