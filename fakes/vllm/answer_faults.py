@@ -199,14 +199,14 @@ def _huge(answer: Answer, fault: Fault) -> None:
 
 
 def _entry_ids_disagree(answer: Answer, fault: Fault) -> None:
-    """An entry names another token than the id list does."""
+    """An entry names another token than the id list does: in its text, or with ``raw: token_id`` in a field."""
     token = answer.token(fault)
     entry = token.entry() if token is not None else None
     if token is None or entry is None:
         return
     ids = token.choice.get("token_ids")
     wrong = (ids[token.position] if isinstance(ids, list) else 0) + 1
-    if "token_id" in entry:
+    if "token_id" in entry or fault.raw == "token_id":
         entry["token_id"] = wrong
     else:
         entry["token"] = f"token_id:{wrong}"
@@ -294,12 +294,16 @@ def _drop(key: str) -> Callable[[Answer, Fault], None]:
 def _odd_value(answer: Answer, fault: Fault) -> None:
     """Another value wherever the answer has one at that place: options `at`, a JSON pointer, and `value`."""
     *way, last = str(fault.options["at"]).split("/")[1:]
+    struck = False
     for body in answer.bodies:
         place: Any = body
         for step in way:
             place = _inside(place, step)
         if _inside(place, last) is not None:
             place[int(last) if isinstance(place, list) else last] = copy.deepcopy(fault.options["value"])
+            struck = True
+    if not struck:
+        raise LookupError(f"odd_value: the answer has nothing at {fault.options['at']}")
 
 
 def _inside(place: Any, step: str) -> Any:

@@ -250,6 +250,11 @@ def test_an_odd_value_has_to_say_where_it_goes(play: Play, options: dict[str, ob
         play({"text": TEXT, "fault": {"name": "odd_value", "options": options}})
 
 
+def test_an_odd_value_without_a_place_is_no_healthy_answer(play: Play) -> None:
+    raw = raw_call(play({"text": TEXT, "fault": {"name": "odd_value", "options": {"at": "/nowhere", "value": 1}}}))
+    assert raw.status == 500
+
+
 @pytest.mark.parametrize("word", ["Infinity", "-Infinity"])
 def test_an_infinite_log_prob_is_written_as_python_writes_it(play: Play, word: str) -> None:
     raw = raw_call(play({"text": TEXT, "fault": {"name": "nan_logprob", "raw": word}}))
