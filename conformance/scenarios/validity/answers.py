@@ -1,0 +1,86 @@
+"""Answers of the engine, healthy and odd, each asked for once buffered and once streamed, in a session of its own."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.gauge.scene import Record, Row, Scene
+from fakes.harnesses.plain import Reply
+
+JSON = Any
+
+TEXT = "{tag} The build fails because the header is missing."
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """``what`` is said in the report; ``body`` goes into the client's call; ``turn`` is the model's whole turn.
+
+    ``gives`` are the lists of sampled tokens that the engine's answer holds in the chat dialect, or a part of them.
+    """
+
+    requirement: str
+    what: str
+    fault: dict[str, JSON] | None = None
+    body: dict[str, JSON] = field(default_factory=dict)
+    turn: dict[str, JSON] = field(default_factory=lambda: {"text": TEXT})
+    gives: frozenset[str] = frozenset({"generation_token_ids", "generation_log_probs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of one call: the client's answer, the session's records and the engine's row."""
+
+    case: Case
+    stream: bool
+    reply: Reply
+    records: list[Record]
+    row: Row
+
+    @property
+    def where(self) -> str:
+        return f"{self.case.what}, {'streamed' if self.stream else 'buffered'}"
+
+    @property
+    def record(self) -> Record:
+        """The record of the call; empty if there is none."""
+        return self.records[0] if self.records else {}
+
+    @property
+    def says_valid(self) -> bool:
+        """Whether any record of the call may be taken for valid: what is not marked as invalid counts as valid."""
+        return any(record.get("is_valid") is not False for record in self.records)
+
+
+def odd(at: str, value: JSON) -> dict[str, JSON]:
+    """The fault that puts another value at a JSON pointer into the answer."""
+    return {"name": "odd_value", "options": {"at": at, "value": value}}
+
+
+async def play(scene: Scene, cases: Sequence[Case]) -> list[Played]:
+    """All calls at once. Each case is a scope of the run; both ways of asking get the same sample."""
+    scopes = {f"case-{number:02}": {"turns": [_turn(case)]} for number, case in enumerate(cases)}
+    about = "Answers of one turn each, healthy and odd."
+    await scene.script({"about": about, "sampling": "drifting", "scopes": scopes})
+    ways = [(number, case, stream) for number, case in enumerate(cases) for stream in (False, True)]
+    replies = await asyncio.gather(
+        *(
+            scene.start(scene.task(scope=number), session=_session(scene, number, stream), stream=stream, **case.body)
+            for number, case, stream in ways
+        )
+    )
+    captured = await asyncio.gather(*(scene.records(_session(scene, number, stream)) for number, _, stream in ways))
+    rows = {row["scope"]: row for row in await scene.ledger()}
+    return [
+        Played(case, stream, reply, records, rows[number])
+        for (number, case, stream), reply, records in zip(ways, replies, captured, strict=True)
+    ]
+
+
+def _turn(case: Case) -> dict[str, JSON]:
+    return case.turn if case.fault is None else {**case.turn, "fault": {**case.fault, "on_attempts": "all"}}
+
+
+def _session(scene: Scene, number: int, stream: bool) -> str:
+    return scene.session(f"{number:02}-{'streamed' if stream else 'buffered'}")
