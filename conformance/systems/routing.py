@@ -15,6 +15,7 @@ SERVED = "served-policy"
 """The name under which the engine serves its one model; clients never see it."""
 
 SHORT_LENGTH = 2048
+MIDDLE_LENGTH = 40960
 LONG_LENGTH = 131072
 UPSTREAM_KEY = "engine-key-7c41"
 UPSTREAM_KEY_VARIABLE = "TRACKGAUGE_ENGINE_KEY"
@@ -78,6 +79,8 @@ SHARED_ROUTES = (
     Route("dead", base_url=f"{CLOSED_ADDRESS}/v1"),
     Route("old", tenant="old"),
     Route("precise", tenant="precise"),
+    Route("crowded", tenant="crowded"),
+    Route("unlisted", tenant="unlisted"),
     Route("keyed", tenant="keyed", api_key=f"${{{UPSTREAM_KEY_VARIABLE}}}"),
 )
 
@@ -90,6 +93,12 @@ def tenants() -> dict[str, dict[str, JSON]]:
         "short": {**common, "max_model_len": SHORT_LENGTH},
         "old": {**common, "profile": "0.11.2"},
         "precise": {**common, "logprob_bits": 64},
+        "crowded": {
+            **common,
+            "models": ["big-policy", SERVED, "small-policy"],
+            "lengths": {"big-policy": 262144, SERVED: MIDDLE_LENGTH, "small-policy": 512},
+        },
+        "unlisted": {**common, "max_model_len": MIDDLE_LENGTH, "lists_models": False},
         "keyed": {**common, "api_key": UPSTREAM_KEY},
     }
 

@@ -33,6 +33,8 @@ async def load(call: Call) -> None:
 async def models(call: Call) -> None:
     """GET /v1/models. Time and permission id are made anew each time, as recorded."""
     call.open_row("models", b"")
+    if not call.tenant.config.lists_models:
+        raise not_found()
     now = int(time.time())
     cards = [_card(name, now, call) for name in call.tenant.config.models]
     call.note(state="finished", status=200)
@@ -61,7 +63,7 @@ def _card(name: str, now: int, call: Call) -> Json:
         "owned_by": "vllm",
         "root": call.tenant.config.models[0],
         "parent": None,
-        "max_model_len": call.tenant.config.max_model_len,
+        "max_model_len": call.tenant.config.length_of(name),
         "permission": [permission],
     }
 
@@ -79,7 +81,7 @@ async def tokenize(call: Call) -> None:
     await call.answer_json(
         {
             "count": len(ids),
-            "max_model_len": call.tenant.config.max_model_len,
+            "max_model_len": call.tenant.config.length_of(model),
             "tokens": ids,
             "token_strs": [_spelled(words.bytes_of(token)) for token in ids] if request.return_token_strs else None,
         }

@@ -38,6 +38,8 @@ class TenantConfig(BaseModel):
     """A tenant as ``PUT /_fake/tenants/<tenant>`` describes it; everything is optional.
 
     ``profile`` None means the profile the server was started with. ``max_model_len`` counts tokens.
+    ``lengths`` gives models of another length than that, or of none, as a router in front of several engines shows
+    them. Without ``lists_models`` there is no list of models, as on engines that have no such route.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,6 +47,8 @@ class TenantConfig(BaseModel):
     profile: str | None = None
     models: list[str] = Field(default=["tiny"], min_length=1)
     max_model_len: int = Field(default=32_768, ge=2)
+    lengths: dict[str, int | None] = {}
+    lists_models: bool = True
     tool_parser: Literal["hermes"] | None = "hermes"
     reasoning_parser: Literal["qwen3"] | None = None
     template: TemplateConfig = TemplateConfig()
@@ -53,6 +57,10 @@ class TenantConfig(BaseModel):
     api_key: str | None = None
     trainer_sampling: TrainerSampling = TrainerSampling()
     scale_out: bool = True
+
+    def length_of(self, model: str) -> int | None:
+        """What the engine tells of that model's length, in tokens."""
+        return self.lengths.get(model, self.max_model_len)
 
 
 class Tenant:

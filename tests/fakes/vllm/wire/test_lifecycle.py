@@ -150,3 +150,17 @@ def test_two_tenants_share_nothing(play: Play) -> None:
     card = other.served.call("GET", f"/t/{other.tenant}/v1/models").json()["data"][0]
     assert (card["id"], card["max_model_len"]) == ("large", 77)
     assert other.served.rows(f"tenant={other.tenant}&run={one.run}") == []
+
+
+def test_a_model_may_be_listed_with_a_length_of_its_own_or_none(play: Play) -> None:
+    lengths = {"short": 512, "unknown": None}
+    served = play({"text": TEXT}, tenant={"models": ["tiny", "short", "unknown"], "lengths": lengths})
+    listed = served.served.call("GET", f"/t/{served.tenant}/v1/models").json()["data"]
+    assert {card["id"]: card["max_model_len"] for card in listed} == {"tiny": 4096, **lengths}
+
+
+def test_an_engine_without_a_list_of_models_tells_its_length_when_it_tokenizes(play: Play) -> None:
+    silent = play({"text": TEXT}, tenant={"lists_models": False})
+    assert silent.served.call("GET", f"/t/{silent.tenant}/v1/models").status == 404
+    body = {"model": "tiny", "prompt": ""}
+    assert silent.served.call("POST", f"/t/{silent.tenant}/tokenize", body).json()["max_model_len"] == 4096
