@@ -8,7 +8,7 @@ import selectors
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,15 @@ KEPT_QUESTIONS = 64
 """Question lines and their answers that are kept to show; None stands for an answer that did not come."""
 READ_BYTES = 1 << 18
 SHOWN_CHARACTERS = 200
+
+
+NULL_IF_LEFT_OUT = frozenset({"reason", "reason_code", "error", "parent", "agent", "model"})
+ANSWER_KEYS = ("reason", "reason_code", "error", "excluded", "notes", "trajectories")
+TRAJECTORY_KEYS = (
+    *("parent", "agent", "reason_code", "model"),
+    *("tools", "items", "record_uuids", "tokens", "mask", "log_probs"),
+)
+"""The keys that the contract lets a system leave out: null then stands for some, and an empty list for the others."""
 
 
 class RebuildFailed(Exception):
@@ -184,7 +193,7 @@ class RebuildUnderTest:
             except ValueError:
                 found = None
             if isinstance(found, dict) and found.get("id") == number:
-                return found
+                return filled(found)
             self.junk.append(line.decode(errors="replace"))
         return None
 
@@ -196,3 +205,17 @@ class RebuildUnderTest:
         seen = f"; it wrote {self.junk[-1][:SHOWN_CHARACTERS]!r} instead" if self.junk else ""
         self._started.kill()
         return RebuildLate(f"{self.profile.name} did not answer within {seconds:g} s{seen}", self.tail())
+
+
+def filled(answer: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The answer with the keys that the contract lets a system leave out; nothing that is there is changed."""
+    told = {**_left_out(ANSWER_KEYS), **answer}
+    if isinstance(told["trajectories"], list):
+        told["trajectories"] = [
+            {**_left_out(TRAJECTORY_KEYS), **one} if isinstance(one, dict) else one for one in told["trajectories"]
+        ]
+    return told
+
+
+def _left_out(keys: Iterable[str]) -> dict[str, JSON]:
+    return {key: None if key in NULL_IF_LEFT_OUT else [] for key in keys}

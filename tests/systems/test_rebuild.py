@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.contract.rebuilds import RebuildAnswer, Trajectory
 from conformance.systems import guard, rebuild
 from conformance.systems.profiles import Profile, load
 from conformance.systems.rebuild import RebuildUnderTest
@@ -82,3 +83,12 @@ def test_a_rebuild_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     path.write_text('name = "away"\nkind = "rebuild"\ncapabilities = []\n[start]\ncommand = ["no-such-command"]\n')
     with pytest.raises(SystemNotStarted, match=r"^away did not start: cannot run no-such-command: not found"):
         RebuildUnderTest(load(path), tmp_path)
+
+
+def test_keys_that_an_answer_may_leave_out_are_filled_as_the_contract_has_them() -> None:
+    bare = {"session_id": "s", "outcome": "clean", "withheld": False}
+    answer = {"id": "a", "outcome": "clean", "withheld": False, "trajectories": [bare]}
+    full = RebuildAnswer.model_validate(answer).model_dump(mode="json")
+    assert rebuild.filled(answer) == full
+    assert rebuild.filled({**answer, "trajectories": None})["trajectories"] is None
+    assert set(full["trajectories"][0]) == set(Trajectory.model_fields)
