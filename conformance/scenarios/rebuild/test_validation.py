@@ -21,7 +21,7 @@ Fields = dict[str, JSON]
 GONE = ...
 """Stands for a field that is not there."""
 
-ODD: tuple[JSON, ...] = (None, True, -1, 1.5, "", [], [None], [[]], {}, {"a": [{}]})
+ODD: tuple[JSON, ...] = (None, True, -1, 1.5, 10**30, "", "x", "\ud800", [], [None], [[]], {}, {"a": [{}]})
 """JSON that is in none of these places what it should be, or holds nothing there."""
 
 ONE_CALL = [user("Go."), says("I look.", call())]
@@ -209,16 +209,18 @@ _PLACES: tuple[tuple[str | int, ...], ...] = (
 async def test_each_line_gets_one_answer_and_the_next_line_is_read(rebuild: RebuildUnderTest, check: Check) -> None:
     session = Session()
     turns = session.turns(2)
-    for number, line in enumerate(("{nope", "[]", "null", '"text"', "{}", '{"v": 1, "op": "rebuild"}')):
+    odd_lines = [b"{nope", b"[]", b"null", b'"text"', b"{}", b'{"v": 1, "op": "rebuild"}', b"\xff\xfe", b"[" * 50_000]
+    for number, line in enumerate(odd_lines):
+        where = repr(line[:40])
         before = len(rebuild.junk)
         name = f"after-{number}"
         good = {"v": 1, "id": name, "op": "rebuild", "source": {"envelope": session.envelope()}}
-        both = f"{line}\n{json.dumps(good)}".encode()
+        both = line + b"\n" + json.dumps(good).encode()
         answer = await asyncio.to_thread(rebuild.ask_raw, both, answer_id=name)
         others = rebuild.junk[before:]
-        check("REB-017", len(others) == 1, expected="one answer to it", seen=others, where=line)
+        check("REB-017", len(others) == 1, expected="one answer to it", seen=others, where=where)
         judged = triples.one_clean_chain(answer, [turn.truth for turn in turns])
-        check.that("REB-017", judged, f"after {line}")
+        check.that("REB-017", judged, f"after {where}")
     sources: list[JSON] = [{}, {"envelope": session.envelope(), "log_dir": "there"}, {"tape": []}, [], None]
     for source in sources:
         refused = {"v": 1, "id": "refused", "op": "rebuild", "source": source}
@@ -232,7 +234,8 @@ async def test_what_harms_nobody_costs_nothing(rebuild: RebuildUnderTest, check:
     keyless = Session()
     turns = [one.truth for one in keyless.turns(3)]
     keyless.made[2].broken(tools=GONE)
-    answer = await rebuild.ask({"envelope": keyless.envelope()})
+    source = {"envelope": keyless.envelope()}
+    answer = await answered(rebuild, check, source, "the third of three without tools", requirement="REB-018")
     judged = triples.delivers(answer, turns[:2])
     check.that("REB-018", judged if judged else triples.delivers(answer, turns))
 
