@@ -1,4 +1,4 @@
-"""Where a session's records lie in the published layout, whatever a profile says of it."""
+"""Record files in the published layout, whatever a profile says of it, and calls that make large ones."""
 
 import hashlib
 from pathlib import Path
@@ -12,3 +12,16 @@ def session_folder(proxy: ProxyUnderTest, session: str) -> Path:
     if proxy.log_dir is None:
         raise Inconclusive(f"the log directory of {proxy.profile.name} is not known")
     return proxy.log_dir / "sessions" / hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def cut(path: Path) -> int:
+    """The size of a file that does not end as a JSON object does; -1 for one that does. The bulk has no brace."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 64))
+        return -1 if file.read(size).rstrip().endswith(b"}") else size
+
+
+def with_attachment(task: str, size: int) -> list[dict[str, object]]:
+    """A message with a key that engines pass over and a record has to keep; images need another kind of model."""
+    return [{"role": "user", "content": task, "attachment": "A" * size}]

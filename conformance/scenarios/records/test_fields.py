@@ -28,8 +28,6 @@ LOOK = {
 }
 WAIT = {"type": "function", "function": {"name": "wait", "parameters": {"properties": {}, "type": "object"}}}
 
-IMAGE = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-
 
 def long_history(task: str) -> list[JSON]:
     """Every shape in which the clients we know send messages."""
@@ -151,7 +149,13 @@ async def test_requests_of_every_shape(scene: Scene, check: Check) -> None:
 async def test_the_sampling_that_the_engine_was_sent(scene: Scene, check: Check) -> None:
     await scene.script("one_answer")
     routes = ["policy-model", "filled", *(["pinned"] if "pins" in scene.proxy.capabilities else [])]
-    sampling = {"temperature": 0.25, "top_p": 0.5, "presence_penalty": 0.5, "max_tokens": 300, "stop": ["HALT"]}
+    sampling: dict[str, JSON] = {
+        "temperature": 0.25,
+        "top_p": 0.5,
+        "presence_penalty": 0.5,
+        "max_tokens": 300,
+        "stop": ["HALT"],
+    }
     await asyncio.gather(*(scene.ask(model=route, **sampling) for route in routes))
     pairs = match(await scene.records(), await scene.ledger()).pairs
     check("CAP-036", len(pairs) == len(routes), expected=f"{len(routes)} records", seen=len(pairs))

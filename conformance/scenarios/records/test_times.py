@@ -1,6 +1,5 @@
 """In which order the records of a session sort."""
 
-import asyncio
 import json
 import uuid
 from datetime import datetime, timedelta
