@@ -72,8 +72,9 @@ def spawn(command: list[str]) -> tuple[int, int]:
         try:
             os.setsid()
             prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-            for number in (signal.SIGPIPE, signal.SIGXFSZ):  # the interpreter ignores these two
-                signal.signal(number, signal.SIG_DFL)
+            # The interpreter ignores SIGPIPE and SIGXFSZ. The second stays ignored, so that a limit on the size of
+            # files acts on a system of any make as a full disk does: the write fails.
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
             os.execvp(command[0], command)
         except OSError as error:
             os.write(tell, str(error.errno).encode())
