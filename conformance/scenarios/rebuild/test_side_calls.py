@@ -158,9 +158,11 @@ async def test_agents_that_ids_tell_apart_share_no_trajectory(rebuild: RebuildUn
         at = session.begin(system("You are an agent."), user(TASK))
         first = session.call(at, says("", call(id="call_1", name="task")), extras=mine)
         # A forked subagent: its context is its parent's, to the token.
-        forked = session.call(first.then(result("You are the subagent now.")), says("It is the linker."), extras=its)
+        its_task = first.then(result("You are the subagent now."))
+        forked = session.call(its_task, says("I look.", call(id="call_2")), extras=its)
+        found = session.call(forked.then(result("a.o", "call_2")), says("It is the linker."), extras=its)
         started = session.call(session.begin(system("You explore."), user("Search.")), says("Found."), extras=its)
         last = session.call(first.then(result("It is the linker.")), says("It is repaired."), extras=mine)
         answer = await rebuild.ask({"envelope": session.envelope()})
         own = [first.truth, last.truth]
-        check.that("REB-074", placing.apart(answer, [forked.truth, started.truth], own))
+        check.that("REB-074", placing.apart(answer, [forked.truth, found.truth, started.truth], own))
