@@ -106,7 +106,7 @@ def _got(played: Played) -> tuple[JSON, ...]:
 
 
 def _made_up(played: Played) -> list[str | None]:
-    """For each list of an invalid record: the first value that could pass for sampled and that the engine never gave."""
+    """For each list of an invalid record: the first value that could pass for sampled and that was never given."""
     return [_stray(played, IDS, _passes_for_id), _stray(played, LOG_PROBS, _passes_for_log_prob)]
 
 
