@@ -111,4 +111,11 @@ def is_side_call(line: Line, main: Line) -> bool:
     """A call that extends nothing and that nothing extends, with tools or system unlike the main line's."""
     if line.longest > 1:
         return False
-    return not any(is_alike(main, segment.turns[0]) for segment in line.segments)
+    starts = [segment.turns[0] for segment in line.segments]
+    return not any(is_alike(main, start) or may_go_on(main, start) for start in starts)
+
+
+def may_go_on(main: Line, start: Turn) -> bool:
+    """Whether a call may be the main line after a compaction that changed the system too, as Claude Code's does."""
+    with_its_tools = bool(start.tools) and start.tools_key == main.start.tools_key
+    return with_its_tools and start.place > max(turn.place for turn in main.turns)

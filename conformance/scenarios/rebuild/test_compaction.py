@@ -1,6 +1,6 @@
 """A history that is rewritten on the way: nothing passes for whole, and no token is lost."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -80,6 +80,19 @@ def as_claude_code(turns_after: int) -> Compacted:
     return Compacted(session, before, summary, session.turns(turns_after, start))
 
 
+def as_claude_code_by_hand(turns_after: int) -> Compacted:
+    """The summary goes on from the last turn, and nothing stays verbatim after it, not even the system."""
+    session = Session()
+    before = steps(session, 3)
+    name = before[-1].record["messages"][-1]["tool_calls"][0]["id"]
+    before.append(
+        session.call(before[-1].then(result("a.py", name), user("Sum up what was done.")), says("We looked."))
+    )
+    told = user([{"type": "text", "text": "This session is being continued."}, {"type": "text", "text": "We looked."}])
+    start = session.begin(system("You are an agent (2)."), told, user("Go on."))
+    return Compacted(session, before, None, session.turns(turns_after, start))
+
+
 def without_a_summary_call(turns_after: int) -> Compacted:
     """The oldest turns are dropped, and nothing is said in their place."""
     session = Session()
@@ -88,15 +101,20 @@ def without_a_summary_call(turns_after: int) -> Compacted:
     return Compacted(session, before, None, session.turns(turns_after, start))
 
 
-COMPACTIONS = [as_openhands, as_opencode, as_claude_code, without_a_summary_call]
+Compact = Callable[[int], Compacted]
 
-every_compaction = pytest.mark.parametrize("compacted", COMPACTIONS, ids=[one.__name__ for one in COMPACTIONS])
+TOLD_BY_STRUCTURE: list[Compact] = [as_openhands, as_opencode, as_claude_code, without_a_summary_call]
+"""The conversation after each shows by its system or by a turn that it is the one before."""
+
+
+def each(compactions: Sequence[Compact]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("compacted", compactions, ids=[one.__name__ for one in compactions])
 
 
 @covers("REB-063", "REB-064", "REB-065")
-@every_compaction
+@each([*TOLD_BY_STRUCTURE, as_claude_code_by_hand])
 async def test_a_compacted_session_is_withheld_and_keeps_its_tokens(
-    rebuild: RebuildUnderTest, check: Check, compacted: Callable[[int], Compacted]
+    rebuild: RebuildUnderTest, check: Check, compacted: Compact
 ) -> None:
     for turns_after in (1, 2, 3):
         made = compacted(turns_after)
@@ -108,9 +126,9 @@ async def test_a_compacted_session_is_withheld_and_keeps_its_tokens(
 
 
 @covers("REB-066")
-@every_compaction
+@each([*TOLD_BY_STRUCTURE, as_claude_code_by_hand])
 async def test_a_compaction_right_before_the_last_call_is_seen(
-    rebuild: RebuildUnderTest, check: Check, compacted: Callable[[int], Compacted]
+    rebuild: RebuildUnderTest, check: Check, compacted: Compact
 ) -> None:
     made = compacted(1)
     answer = await rebuild.ask({"envelope": made.session.envelope()})
@@ -120,9 +138,9 @@ async def test_a_compaction_right_before_the_last_call_is_seen(
 
 
 @covers("REB-067")
-@every_compaction
+@each(TOLD_BY_STRUCTURE)
 async def test_each_part_of_a_compacted_session_is_trained_once(
-    rebuild: RebuildUnderTest, check: Check, compacted: Callable[[int], Compacted]
+    rebuild: RebuildUnderTest, check: Check, compacted: Compact
 ) -> None:
     made = compacted(2)
     parts = [[turn.truth for turn in part] for part in (made.before, made.after)]

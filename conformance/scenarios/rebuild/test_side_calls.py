@@ -48,7 +48,8 @@ def side_prompts(session: Session) -> dict[str, Context]:
 
 def calls_beside_three_turns() -> Iterator[Beside]:
     for kind in side_prompts(Session()):
-        for place in range(4):
+        # After the last turn, a call with the agent's tools could as well be the agent's after a compaction.
+        for place in range(3 if kind == "a check with the agent's tools" else 4):
             session = Session()
             turns, beside = [], []
             ahead = main_chain(session, 3)

@@ -139,3 +139,22 @@ def test_a_history_that_holds_another_answer_is_a_rewrite_and_no_sibling() -> No
     assert (found.withheld, found.reason_code) == (True, "history_rewritten")
     assert orphans(found) == []
     assert sorted(uuid for one in found.trajectories for uuid in one.record_uuids) == ["u0", "u1", "u2"]
+
+
+def test_a_summary_that_is_asked_beside_the_newest_turn_is_no_second_attempt_at_it() -> None:
+    turns = two_turns()
+    newest = turns[1]["messages"][-1]
+    summary = retry_of_last(2, [20, 21]) | {"messages": [*HISTORY[:-1], result("a b. Sum it up."), said("We looked.")]}
+    after = record(3, [system(), user("So far: we looked."), newest, user("Go on."), said("Ok.")], [60], [61])
+    found = rebuilt(*turns, summary, after)
+    assert (found.reason_code, orphans(found)) == ("history_rewritten", ["u2"])
+    assert [one.record_uuids for one in found.trajectories] == [["u0", "u1"], ["u3"]]
+
+
+def test_an_answer_that_was_given_more_than_once_tells_nothing_about_the_last_ones() -> None:
+    turns = two_turns()
+    same = turns[1]["messages"][-1]
+    twice = record(2, [*HISTORY, same], LAST_PROMPT, [20, 21])
+    beside = record(3, [system("Titles."), user("Look."), same, user("Name it."), said("A look")], [60], [61], tools=[])
+    found = rebuilt(*turns, twice, beside)
+    assert (found.withheld, found.reason_code) == (True, "unresolved_siblings")

@@ -221,3 +221,15 @@ def test_two_native_roots_in_one_session_are_withheld() -> None:
     second = record(5, [system(), user("Search."), said("Found.")], [80], [81], **other)
     found = rebuilt(*(turn | one for turn in two_turns()), second)
     assert (found.withheld, found.reason_code) == (True, "several_roots")
+
+
+def test_a_last_call_with_the_main_chains_tools_may_be_that_chain_after_a_compaction() -> None:
+    lone = record(5, [system("Another prompt."), user("So far: nothing. Go on."), said("Ok.")], [90], [91])
+    found = rebuilt(*two_turns(), lone)
+    assert (found.withheld, side_calls(found), delivered(found)) == (True, [], [["u0", "u1"], ["u5"]])
+
+
+def test_a_call_with_the_main_chains_tools_between_its_turns_is_a_side_call() -> None:
+    beside = record(5, [system("You check commands."), user("ls"), said("Ok.")], [90], [91])
+    found = rebuilt(*two_turns(), beside | {"captured_at": "2026-11-29T10:00:00.0000005+00:00"})
+    assert (found.outcome, side_calls(found)) == ("clean", ["u5"])
