@@ -251,7 +251,8 @@ async def test_what_harms_nobody_costs_nothing(rebuild: RebuildUnderTest, check:
         check.that("REB-019", judged, where)
 
     lenient = Session()
-    first = lenient.call(lenient.begin(user("Go.")), says("I look.", call()), log_probs=[0, -1, 0.0009, -30], color="red")
+    odd_but_sound = [0, -1, 0.0009, -30]
+    first = lenient.call(lenient.begin(user("Go.")), says("I look.", call()), log_probs=odd_but_sound, color="red")
     second = lenient.call(first.then(result()), says("Done.", mood="calm"), extras={"weather": {"rain": False}})
     second.record["token_count"] = {"prompt_tokens": 99, "completion_tokens": 1, "cached_tokens": 3}
     answer = await rebuild.ask({"envelope": lenient.envelope(pages=1)})
