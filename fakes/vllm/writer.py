@@ -16,6 +16,7 @@ from fakes.vllm.jsontext import json_bytes
 from fakes.vllm.ledger import State
 from fakes.vllm.profiles import Profile
 from fakes.vllm.sample import Fault, Sample
+from fakes.vllm.streamed_message import streamed_message
 from fakes.vllm.writing_faults import Writing
 
 DONE = b"data: [DONE]\n\n"
@@ -107,6 +108,9 @@ class Writer:
         """The answer with its fault in it."""
         if self.material.options.stream:
             self._chunks = self.form.chunks(self.material)
+            row = self.call.row
+            if row is not None and row.endpoint == "chat" and row.message is not None:
+                self.call.note(message=streamed_message(self._chunks, row.message))
             answer = Answer([chunk.body for chunk in self._chunks], True, self.writing)
         else:
             answer = Answer([self.form.body(self.material)], False, self.writing)
