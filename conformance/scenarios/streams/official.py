@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from conformance.gauge.scene import MODEL, Scene
+from conformance.oracle.chat_answers import ChatAnswer, function_of, of_message
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -48,17 +49,20 @@ async def official(scene: Scene) -> AsyncIterator[Official]:
         yield Official(scene, client)
 
 
-def _choice(choice: Any) -> dict[str, Any]:
-    """What an agent reads of a choice; nulls and what only one transport has are left out, ids are each call's own."""
-    message = choice.message.model_dump()
-    calls = [
-        {"type": call["type"], "name": call["function"]["name"], "arguments": call["function"]["arguments"]}
-        for call in message.get("tool_calls") or []
-    ]
+def as_read(answer: ChatAnswer) -> dict[str, Any]:
+    """What an agent reads of an answer. Null and empty text are one; ids of calls are each generation's own."""
+    functions = [function_of(call) for call in answer.tool_calls]
     return {
-        "role": message["role"],
-        "content": message.get("content") or "",
-        "reasoning": message.get("reasoning") or message.get("reasoning_content") or "",
-        "tool_calls": calls,
-        "finish_reason": choice.finish_reason,
+        "role": "assistant",
+        "content": answer.content or "",
+        "reasoning": answer.reasoning or "",
+        "tool_calls": [{"name": one.get("name"), "arguments": one.get("arguments")} for one in functions],
+        "finish_reason": answer.finish_reason,
     }
+
+
+def _choice(choice: Any) -> dict[str, Any]:
+    message = choice.message.model_dump()
+    answer = of_message(message)
+    answer.finish_reason = choice.finish_reason
+    return {**as_read(answer), "role": message["role"]}

@@ -3,8 +3,8 @@
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
-from conformance.scenarios.streams.official import official
-from conformance.scenarios.streams.shapes import BROKEN_CALLS, TOOLS, told
+from conformance.scenarios.streams.official import as_read, official
+from conformance.scenarios.streams.shapes import TOOLS, told
 
 
 @covers("STR-018")
@@ -16,5 +16,6 @@ async def test_the_official_client_reads_the_same_from_a_stream_as_from_a_body(s
             lambda task: client.streamed(task, tools=TOOLS, stream_options={"include_usage": True}),
         )
     for one, other in zip(whole, streamed, strict=True):
-        if not (other.row["streamed"] and one.shape in BROKEN_CALLS):
-            check.equal("STR-018", expected=one.got, seen=other.got, where=one.shape)
+        # An engine that was asked for a stream may itself have read its generation differently.
+        expected = as_read(other.engine) if other.row["streamed"] else one.got
+        check.equal("STR-018", expected=expected, seen=other.got, where=one.shape)
