@@ -29,11 +29,11 @@ def apart(answer: Answer, some: Iterable[Sampled], others: Sequence[Sampled]) ->
     return Judgement(True, "in no trajectory together", "in no trajectory together")
 
 
-def not_excluded(answer: Answer, calls: Iterable[Sampled]) -> Judgement:
-    """None of these calls was put aside."""
+def no_side_calls(answer: Answer, calls: Iterable[Sampled]) -> Judgement:
+    """None of these calls was put aside as a side call."""
     why = {excluded["record_uuid"]: excluded["why"] for excluded in answer["excluded"]}
-    seen = {call.key: why[call.key] for call in calls if call.key in why}
-    return Judgement(not seen, "not excluded", seen or "not excluded")
+    seen = [call.key for call in calls if why.get(call.key) == "side_call"]
+    return Judgement(not seen, "no side call", seen or "no side call")
 
 
 def _is_triple_of(triple: dict[str, list[Any]], call: Sampled) -> bool:

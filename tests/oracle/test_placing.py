@@ -14,8 +14,8 @@ def holding(*calls: Sampled) -> dict[str, Any]:
     return {"items": carried, "withheld": True}
 
 
-def answer(*trajectories: dict[str, Any], excluded: str | None = None) -> dict[str, Any]:
-    put_aside = [] if excluded is None else [{"record_uuid": excluded, "why": "side_call"}]
+def answer(*trajectories: dict[str, Any], excluded: str | None = None, why: str = "side_call") -> dict[str, Any]:
+    put_aside = [] if excluded is None else [{"record_uuid": excluded, "why": why}]
     return {"trajectories": list(trajectories), "excluded": put_aside}
 
 
@@ -29,6 +29,7 @@ def test_calls_in_one_trajectory_are_not_apart() -> None:
     assert not placing.apart(answer(holding(ONE, OTHER)), [ONE], [OTHER])
 
 
-def test_a_call_that_was_put_aside_is_told() -> None:
-    assert placing.not_excluded(answer(excluded="b"), [ONE])
-    assert not placing.not_excluded(answer(excluded="a"), [ONE])
+def test_a_call_that_was_put_aside_like_a_title_is_told() -> None:
+    assert placing.no_side_calls(answer(excluded="b"), [ONE])
+    assert placing.no_side_calls(answer(excluded="a", why="orphan"), [ONE])
+    assert not placing.no_side_calls(answer(excluded="a"), [ONE])
