@@ -1,0 +1,58 @@
+"""One call, one generation: a sample that was drawn is never drawn again behind the client's back."""
+
+from typing import Any
+
+from conformance.gauge.check import Check, Inconclusive
+from conformance.gauge.covers import covers
+from conformance.gauge.scene import Scene
+from conformance.scenarios.upstream.asking import Ask, Asked, ask_all
+
+JSON = Any
+
+EMPTY = {"text": None, "returns": False, "attempts": [{"text": "", "returns": False, "sampling": "faithful"}]}
+
+ANSWERS = {
+    "plain": Ask(),
+    "streamed": Ask(stream=True),
+    "uncaptured": Ask(model="uncaptured", stream=True),
+    "no session": Ask(session=False),
+    "cut by its limit": Ask({"max_tokens": 2}),
+    "cut by its limit, streamed": Ask({"max_tokens": 2}, stream=True),
+    "empty": Ask(turn=EMPTY),
+    "without log probs": Ask(turn={"fault": {"name": "no_logprobs"}}),
+    "aborted": Ask(turn={"fault": {"name": "abort"}}),
+    "two choices": Ask(turn={"fault": {"name": "two_choices"}}),
+}
+"""Whole answers of the engine, some of a kind that a gateway likes to ask for anew."""
+
+FAILURES: dict[str, dict[str, JSON]] = {
+    "cut": {"name": "cut_stream", "at_token": 3},
+    "closed before its head": {"name": "close_before_headers"},
+    "half of its JSON": {"name": "bad_json"},
+    "no JSON at all": {"name": "not_json"},
+    "a list": {"name": "list_body"},
+    "no choices": {"name": "no_choices"},
+    "error in the stream": {"name": "error_event", "at_token": 3},
+}
+
+
+@covers("UPS-024", "UPS-025")
+async def test_each_call_is_generated_once(scene: Scene, check: Check) -> None:
+    failures = {
+        f"{label}{how}": Ask(stream=bool(how), turn={"fault": {**fault, "on_attempts": "all"}})
+        for label, fault in FAILURES.items()
+        for how in ("", ", streamed")
+    }
+    asked = await ask_all(scene, {**ANSWERS, **failures})
+    for label in ANSWERS:
+        one = asked[label]
+        check("UPS-024", len(one.generations) == 1, expected=1, seen=_told(one), where=label)
+    for label in failures:
+        one = asked[label]
+        if one.generations and one.generations[0]["generation_token_ids"] is None:
+            raise Inconclusive(f"{label}: the engine failed before it had generated")
+        check("UPS-025", len(one.generations) == 1, expected=1, seen=_told(one), where=label)
+
+
+def _told(asked: Asked) -> list[JSON]:
+    return [{key: row[key] for key in ("attempt", "state", "finish_reason")} for row in asked.generations]
