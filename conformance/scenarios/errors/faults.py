@@ -5,6 +5,7 @@ from typing import Any
 
 from conformance.gauge.scene import TENANT, Scene
 from fakes.harnesses.plain import Call, Reply
+from fakes.harnesses.wire import Watch
 
 Fault = dict[str, Any]
 Turn = dict[str, Any]
@@ -58,14 +59,14 @@ def answers_200(body: str, content_type: str = "application/json") -> Fault:
     return {"name": "not_json", "status": 200, "raw": body, "headers": {"Content-Type": content_type}}
 
 
-def send(scene: Scene, body: Any, **headers: str) -> Call:
+def send(scene: Scene, body: Any, *, watch: Watch | None = None, **headers: str) -> Call:
     """Any body to the chat endpoint: bytes as they are, anything else as JSON, in this scene's session."""
     carried = scene.proxy.carry(scene.session())
     pairs = [*carried.headers, *((name.replace("_", "-"), value) for name, value in headers.items())]
     if carried.api_key is not None:
         pairs.append(("Authorization", f"Bearer {carried.api_key}"))
     whole = {**body, **(carried.body or {})} if isinstance(body, dict) else body
-    return scene.client.send("POST", f"{carried.base_path}/chat/completions", whole, headers=pairs)
+    return scene.client.send("POST", f"{carried.base_path}/chat/completions", whole, headers=pairs, watch=watch)
 
 
 def everything_in(reply: Reply) -> str:

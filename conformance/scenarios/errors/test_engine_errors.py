@@ -9,6 +9,7 @@ from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
 from conformance.oracle import chat_errors
 from conformance.scenarios.errors.faults import Fault, body_of, engine_says, everything_in, play
+from conformance.scenarios.streams.official import official
 
 
 def _error(status: int, message: str, kind: str = "BadRequestError", param: str | None = None) -> dict[str, Any]:
@@ -46,14 +47,24 @@ async def test_an_error_of_the_engine_keeps_its_meaning(scene: Scene, check: Che
     for (name, (status, _)), reply, other in zip(cases.items(), buffered, streamed, strict=True):
         check.that("ERR-001", chat_errors.is_failure(reply.status, name))
         check.that("ERR-015", chat_errors.is_failure(other.status, f"{name}, streamed"))
+        check.equal("ERR-015", expected=reply.status, seen=other.status, where=f"{name}, streamed")
         check("ERR-015", not other.exchange.streamed, expected="no stream", seen=body_of(other)[:200], where=name)
         check.that("ERR-008", chat_errors.silent_on(_place(scene), everything_in(reply), name))
         kept, shape = ("ERR-014", "ERR-014") if name in OTHER_FORMS else ("ERR-002", "ERR-004")
         check.equal(kept, expected=status, seen=reply.status, where=name)
         check.that(shape, chat_errors.in_shape(reply.header("content-type"), body_of(reply), name))
         if name in RETRY_AFTER:
-            check.equal("ERR-003", expected=RETRY_AFTER[name], seen=reply.header("retry-after"), where=name)
-    told = chat_errors.error_of(body_of(buffered[0]))
+            for told in (reply, other):
+                check.equal("ERR-003", expected=RETRY_AFTER[name], seen=told.header("retry-after"), where=name)
+    _tells_what_was_wrong(check, chat_errors.error_of(body_of(buffered[0])))
+    async with official(scene) as client:
+        for ask in (client.buffered, client.streamed):
+            raised = await client.raised_by(ask(engine.task("400")))
+            check.equal("ERR-004", expected="BadRequestError", seen=type(raised).__name__, where="the official client")
+            check("ERR-004", BAD_VALUE["error"]["message"] in str(raised), expected=BAD_VALUE, seen=str(raised))
+
+
+def _tells_what_was_wrong(check: Check, told: dict[str, Any]) -> None:
     for key in ("message", "type", "param"):
         expected = BAD_VALUE["error"][key]
         # A proxy may say whose message it is.

@@ -5,8 +5,9 @@ from urllib.parse import urlsplit
 
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
-from conformance.gauge.scene import Scene
+from conformance.gauge.scene import MODEL, Scene
 from conformance.scenarios.errors.faults import Fault, Faulty, Turn, answers_200, faulty, send
+from fakes.harnesses.wire import Watch
 
 NAMES = (
     *("http_error", "cut_stream", "cut_clean", "error_event", "close_before_headers", "bad_json", "not_json"),
@@ -45,6 +46,8 @@ async def test_after_each_fault_the_next_call_is_served(scene: Scene, check: Che
     await served_after("bytes that are no HTTP")
     await _leaves_in_the_middle_of_its_request(scene)
     await served_after("half a request")
+    await _leaves_at_the_first_byte(engine)
+    await served_after("a client that left at the first byte")
     await _leave_while_waiting(engine)
     await served_after("clients that left")
     await scene.engine.open_gate("main", gate)
@@ -67,6 +70,11 @@ async def _leaves_in_the_middle_of_its_request(scene: Scene) -> None:
     await call.watch.until_sent()
     call.leave()
     await call
+
+
+async def _leaves_at_the_first_byte(engine: Faulty) -> None:
+    messages = [{"role": "user", "content": engine.task("healthy")}]
+    await send(engine.scene, {"model": MODEL, "messages": messages, "stream": True}, watch=Watch(after_bytes=1))
 
 
 async def _leave_while_waiting(engine: Faulty) -> None:

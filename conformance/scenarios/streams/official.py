@@ -1,6 +1,6 @@
 """The official openai client, as harnesses use it: no retries of its own, and the session as the proxy takes it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,14 @@ class Official:
             async for chunk in stream:
                 state.handle_chunk(chunk)
         return _choice(state.current_completion_snapshot.choices[0])
+
+    async def raised_by(self, asked: Awaitable[Any]) -> Exception | None:
+        """What the client throws at its harness instead of an answer; None if it gives one."""
+        try:
+            await asked
+        except Exception as error:  # whatever it is, the harness has to live with it
+            return error
+        return None
 
 
 @asynccontextmanager

@@ -35,7 +35,7 @@ async def test_an_answer_that_the_engine_cut_never_looks_complete(scene: Scene, 
 
 @covers("STR-014")
 async def test_odd_usage_and_text_in_parts_do_not_keep_a_stream_from_its_end(scene: Scene, check: Check) -> None:
-    odd = {name: {"name": name} for name in ("usage_malformed", "usage_missing", "list_content", "odd_created")}
+    odd = {name: {"name": name} for name in ("usage_malformed", "usage_missing", "list_content")}
     told = await play(scene, odd)
     replies = await asyncio.gather(*(told.start(name, stream=True) for name in odd))
     rows = {row["scope"]: row for row in await scene.ledger()}
