@@ -108,15 +108,19 @@ def rising(records: Sequence[Record]) -> Judgement:
 
 def tells_request(record: Record, messages: Sequence[JSON]) -> Judgement:
     """All but its last message are those of the client's request."""
-    difference = tree_difference(messages, record["messages"][:-1])
+    difference = tree_difference(messages, _messages(record)[:-1])
     return Judgement(difference is None, "the client's messages", str(difference or "the same"), name(record))
 
 
 def tells_answer(record: Record, row: Row) -> Judgement:
     """Its last message is the assistant turn that the engine reported: text and calls, each letter of them."""
-    last = record["messages"][-1]
-    due, seen = spoken([row["message"]]), spoken([last])
-    return Judgement(last.get("role") == "assistant" and due == seen, due, seen, f"{name(record)} messages, the last")
+    due, where = spoken([row["message"]]), f"{name(record)} messages, the last"
+    last: JSON = next(reversed(_messages(record)), None)
+    try:
+        seen = spoken([last])
+    except (KeyError, TypeError, AttributeError):  # no message of the chat form
+        return Judgement(False, due, last, where)
+    return Judgement(last["role"] == "assistant" and due == seen, due, seen, where)
 
 
 def finish_reported(row: Row) -> JSON:
@@ -144,7 +148,7 @@ def tells_tools(record: Record, offered: Sequence[Mapping[str, JSON]]) -> Judgem
             "description": one.get("description") or "",
             "schema": (one.get("inputSchema") or {}).get("jsonSchema") or {},
         }
-        for one in record["tools"]
+        for one in record.get("tools") or []
     ]
     difference = tree_difference(due, seen, key_order=True)
     return Judgement(difference is None, due, seen, f"{name(record)} tools: {difference}")
@@ -168,7 +172,15 @@ def _timeless(record: Record) -> Record:
     kept = {key: value for key, value in record.items() if key not in ("uuid", "captured_at", "request_id")}
     if isinstance(record.get(EXTRAS), Mapping):
         kept[EXTRAS] = {key: value for key, value in record[EXTRAS].items() if key != "started_at"}
-    *history, last = record["messages"]
-    calls = [{**call, "id": place} for place, call in enumerate(last.get("tool_calls") or [])]
-    kept["messages"] = [*history, {**last, "tool_calls": calls}]
+    kept["messages"] = [_with_numbered_calls(message) for message in _messages(record)]
     return kept
+
+
+def _with_numbered_calls(message: JSON) -> JSON:
+    calls = [{**call, "id": place} for place, call in enumerate(message.get("tool_calls") or [])]
+    return {**message, "tool_calls": calls}
+
+
+def _messages(record: Record) -> list[JSON]:
+    found = record.get("messages")
+    return found if isinstance(found, list) else []

@@ -15,11 +15,17 @@ def session_folder(proxy: ProxyUnderTest, session: str) -> Path:
 
 
 def cut(path: Path) -> int:
-    """The size of a file that does not end as a JSON object does; -1 for one that does. The bulk has no brace."""
-    with path.open("rb") as file:
-        size = file.seek(0, 2)
-        file.seek(max(0, size - 64))
-        return -1 if file.read(size).rstrip().endswith(b"}") else size
+    """The size of a file that does not end as a JSON object does; -1 for one that does, or is gone again.
+
+    It is quick, for use while the file is written, and tells nothing of a bulk that is full of braces.
+    """
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - 64))
+            return -1 if file.read(size).rstrip().endswith(b"}") else size
+    except FileNotFoundError:
+        return -1
 
 
 def with_attachment(task: str, size: int) -> list[dict[str, object]]:
