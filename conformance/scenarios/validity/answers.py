@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.gauge.scene import Record, Row, Scene
-from fakes.harnesses.plain import Reply
+from conformance.gauge.scene import MODEL, Record, Row, Scene
+from conformance.systems import routing
+from fakes.harnesses.plain import Call, Reply
 
 JSON = Any
 
@@ -25,6 +26,7 @@ class Case:
     fault: dict[str, JSON] | None = None
     body: dict[str, JSON] = field(default_factory=dict)
     turn: dict[str, JSON] = field(default_factory=lambda: {"text": TEXT})
+    model: str = MODEL
     gives: frozenset[str] = frozenset({"generation_token_ids", "generation_log_probs"})
 
 
@@ -62,20 +64,21 @@ async def play(scene: Scene, cases: Sequence[Case]) -> list[Played]:
     """All calls at once. Each case is a scope of the run; both ways of asking get the same sample."""
     scopes = {f"case-{number:02}": {"turns": [_turn(case)]} for number, case in enumerate(cases)}
     about = "Answers of one turn each, healthy and odd."
-    await scene.script({"about": about, "sampling": "drifting", "scopes": scopes})
+    for tenant in {routing.route(case.model).tenant for case in cases}:
+        await scene.script({"about": about, "sampling": "drifting", "scopes": scopes}, tenant=tenant)
     ways = [(number, case, stream) for number, case in enumerate(cases) for stream in (False, True)]
-    replies = await asyncio.gather(
-        *(
-            scene.start(scene.task(scope=number), session=_session(scene, number, stream), stream=stream, **case.body)
-            for number, case, stream in ways
-        )
-    )
+    replies = await asyncio.gather(*(_ask(scene, *way) for way in ways))
     captured = await asyncio.gather(*(scene.records(_session(scene, number, stream)) for number, _, stream in ways))
     rows = {row["scope"]: row for row in await scene.ledger()}
     return [
         Played(case, stream, reply, records, rows[number])
         for (number, case, stream), reply, records in zip(ways, replies, captured, strict=True)
     ]
+
+
+def _ask(scene: Scene, number: int, case: Case, stream: bool) -> Call:
+    session = _session(scene, number, stream)
+    return scene.start(scene.task(scope=number), session=session, model=case.model, stream=stream, **case.body)
 
 
 def _turn(case: Case) -> dict[str, JSON]:

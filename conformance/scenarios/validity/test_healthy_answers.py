@@ -13,6 +13,8 @@ CASES = (
     Case("VAL-001", "a plain answer"),
     Case("VAL-001", "one with log probs and alternatives", body={"logprobs": True, "top_logprobs": 2}),
     Case("VAL-001", "one whose entries name their ids", body={"logprobs": True, "return_tokens_as_token_ids": True}),
+    Case("VAL-001", "one of an old engine", model="old"),
+    Case("VAL-001", "one with log probs of 64 bits", model="precise"),
     Case("VAL-001", "one cut by length", body={"max_tokens": 5}),
     Case(
         "VAL-001",
@@ -31,10 +33,11 @@ CASES = (
         "only an end token",
         turn={"ids": ["<|im_end|>"], "returns": False, "attempts": [{"ids": ["<|im_end|>"], "returns": False}]},
     ),
+    Case("VAL-029", "prompt ids in the choice", {"name": "prompt_ids_in_choice"}),
 )
 
 
-@covers("VAL-001", "VAL-019", "VAL-020", "VAL-021", "VAL-022")
+@covers("VAL-001", "VAL-019", "VAL-020", "VAL-021", "VAL-022", "VAL-029")
 async def test_healthy_answers_are_recorded_as_valid(scene: Scene, check: Check) -> None:
     for played in await play(scene, CASES):
         if played.case.requirement == "VAL-020" and played.row["stop_reason"] != STOP:
