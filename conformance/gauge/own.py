@@ -1,7 +1,7 @@
 """Proxies that one scenario starts for itself: to kill, restart, configure otherwise, or see refused."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from conformance.gauge.world import World
@@ -18,10 +18,18 @@ class OwnProxies:
         self._started: list[ProxyUnderTest] = []
 
     async def __call__(
-        self, routes: Iterable[Route] = routing.SHARED_ROUTES, *, log_dir: Path | None = None
+        self,
+        routes: Iterable[Route] = routing.SHARED_ROUTES,
+        *,
+        log_dir: Path | None = None,
+        config: str | None = None,
+        arguments: Callable[[list[str]], list[str]] = list,
     ) -> ProxyUnderTest:
-        """A proxy with these routes; ``log_dir`` if its records are to lie where others lie already."""
-        proxy = await asyncio.to_thread(self._world.start_proxy, tuple(routes), log_dir)
+        """A proxy with these routes; ``log_dir`` if its records are to lie where others lie already.
+
+        ``config`` takes the place of the configuration made of the routes, ``arguments`` changes the command line.
+        """
+        proxy = await asyncio.to_thread(self._world.start_proxy, tuple(routes), log_dir, config, arguments)
         self._started.append(proxy)
         return proxy
 

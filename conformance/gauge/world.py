@@ -1,7 +1,7 @@
 """What one worker's scenarios share: a fake vLLM, the proxy and the rebuild under test; started at first need."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from conformance.contract.vocabulary import SystemKind
@@ -69,11 +69,24 @@ class World:
             raise NoSuchSystem(f"this run judges no {kind}; the scenario needs a capability that says so")
         return self._chosen.profiles[kind]
 
-    def start_proxy(self, routes: Iterable[Route], log_dir: Path | None = None) -> ProxyUnderTest:
-        """A further proxy; whoever asks for it closes it."""
-        profile = self.profile(SystemKind.PROXY)
+    def start_proxy(
+        self,
+        routes: Iterable[Route],
+        log_dir: Path | None = None,
+        config: str | None = None,
+        arguments: Callable[[list[str]], list[str]] = list,
+    ) -> ProxyUnderTest:
+        """A further proxy; whoever asks for it closes it. ``config`` and ``arguments`` as for a start by hand."""
         files = self._folder("proxy")
-        return start_proxy(profile, self.engine.url, log_dir or files / "records", routes=tuple(routes), files=files)
+        return start_proxy(
+            self.profile(SystemKind.PROXY),
+            self.engine.url,
+            log_dir or files / "records",
+            routes=tuple(routes),
+            config_text=config,
+            arguments=arguments,
+            files=files,
+        )
 
     def dead(self) -> str | None:
         """How a shared system ended that no scenario ended, or None while all live."""

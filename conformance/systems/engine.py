@@ -94,6 +94,11 @@ class FakeEngine:
     async def open_gate(self, tenant: str, name: str) -> None:
         await self._ask("POST", f"/_fake/gates/{_quoted(tenant)}/{_quoted(name)}/open")
 
+    async def close_idle(self) -> int:
+        """Closes the connections that wait for a request, as engines do after some seconds; returns how many."""
+        closed: int = (await self._ask("DELETE", "/_fake/connections/idle")).json()["closed"]
+        return closed
+
     async def forget(self, *, tenant: str | None = None, run: int | None = None) -> None:
         """Drops ledger rows; one of the two is required."""
         await self._ask("DELETE", "/_fake/ledger" + _query(tenant=tenant, run=run))

@@ -208,12 +208,14 @@ def start_proxy(
     routes: Iterable[Route] = routing.SHARED_ROUTES,
     env: Mapping[str, str] | None = None,
     config_text: str | None = None,
+    arguments: Callable[[list[str]], list[str]] = list,
     files: Path | None = None,
 ) -> ProxyUnderTest:
     """Blocks until it is ready, or attaches to one that runs already.
 
-    ``config_text`` takes the place of the configuration made of ``routes``. ``files`` is a directory for
-    the configuration and the log; a fresh one beside ``log_dir`` if None. ``env`` is added to the profile's own.
+    ``config_text`` takes the place of the configuration made of ``routes``; ``arguments`` makes the command line
+    of the proper one. ``files`` is a directory for the configuration and the log; a fresh one beside ``log_dir`` if
+    None. ``env`` is added to the profile's own.
     Raises :class:`SystemNotStarted`.
     """
     fitting = routing.supported(routes, profile)
@@ -224,6 +226,7 @@ def start_proxy(
         return ProxyUnderTest(profile, profile.attach.url, records, fitting, None)
     text = routing.configuration_for(profile, fitting, engine_url) if config_text is None else config_text
     plan = _plan(profile, engine_url, log_dir, text.encode(), env, files)
+    plan = replace(plan, command=arguments(list(plan.command)))
     return ProxyUnderTest(profile, "", log_dir, fitting, Server(plan))
 
 
@@ -272,9 +275,11 @@ def _plan(
 ) -> ServerCommand:
     if profile.start is None:
         raise NotOurs(f"{profile.name} is attached to, not started")
-    log_dir.parent.mkdir(parents=True, exist_ok=True)
-    place = files or Path(tempfile.mkdtemp(prefix=f"{log_dir.name}-proxy-", dir=log_dir.parent))
-    place.mkdir(parents=True, exist_ok=True)
+    if files is None:
+        log_dir.parent.mkdir(parents=True, exist_ok=True)
+        files = Path(tempfile.mkdtemp(prefix=f"{log_dir.name}-proxy-", dir=log_dir.parent))
+    files.mkdir(parents=True, exist_ok=True)
+    place = files
     routing_file = place / "routing.yaml"
     routing_file.write_bytes(config)
     values = {"config": str(routing_file), "log_dir": str(log_dir), "host": LOOPBACK, "engine": engine_url}

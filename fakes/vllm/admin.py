@@ -134,6 +134,11 @@ class Administration:
         self.world.gates.open(request.path_params["tenant"], request.path_params["gate"])
         return _json({"opened": request.path_params["gate"]})
 
+    async def close_idle(self, request: Request) -> Response:
+        """Close the connections, of all tenants, that wait for a request."""
+        close = request.scope.get("extensions", {}).get("trackgauge.close_idle")
+        return _json({"closed": 0 if close is None else await close()})
+
     def _listing(self, found: Listing) -> Response:
         return Response(json_bytes(found.to_json()), media_type="application/json")
 
@@ -152,5 +157,6 @@ def administration(world: World) -> Starlette:
         Route("/_fake/ledger", admin.delete_ledger, methods=["DELETE"]),
         Route("/_fake/wait", admin.wait, methods=["GET"]),
         Route("/_fake/gates/{tenant}/{gate:path}/open", admin.open_gate, methods=["POST"]),
+        Route("/_fake/connections/idle", admin.close_idle, methods=["DELETE"]),
     ]
     return Starlette(routes=routes, exception_handlers={_Misuse: _misuse})

@@ -88,6 +88,7 @@ class Call:
             profile=self.profile.name,
             endpoint=endpoint,
             request=self._received(body),
+            earlier_on_connection=self.scope.get("extensions", {}).get("trackgauge.earlier", 0),
         )
         return self.row
 

@@ -28,6 +28,7 @@ class ReceivedRequest(TypedDict):
 class Row:
     """One request. ``seq`` rises in order of arrival over all tenants; ids and log probs are what was sampled.
 
+    ``earlier_on_connection``: how many requests had come before on the same connection.
     ``request_id`` is the id in the response. ``attempt`` counts earlier generations of the same turn or side call.
     ``faithful``: the history re-renders to exactly prompt + generation. ``rendered_ids``: for token prompts, the
     canonical render of the decoded conversation. ``status`` is the HTTP status, once decided.
@@ -41,6 +42,7 @@ class Row:
     profile: str
     endpoint: str
     request: ReceivedRequest
+    earlier_on_connection: int = 0
     request_id: str | None = None
     model: str | None = None
     run: int | None = None
@@ -110,9 +112,11 @@ class Ledger:
         self._next = 0
         self._waiters: list[_Waiter] = []
 
-    def open(self, *, tenant: str, profile: str, endpoint: str, request: ReceivedRequest) -> Row:
+    def open(
+        self, *, tenant: str, profile: str, endpoint: str, request: ReceivedRequest, earlier_on_connection: int = 0
+    ) -> Row:
         """Begin the row of a request that has just arrived."""
-        row = Row(SCHEMA_VERSION, self._next, tenant, profile, endpoint, request)
+        row = Row(SCHEMA_VERSION, self._next, tenant, profile, endpoint, request, earlier_on_connection)
         self._next += 1
         self._rows[row.seq] = row
         self._by_tenant.setdefault(tenant, {})[row.seq] = row

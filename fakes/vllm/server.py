@@ -1,4 +1,4 @@
-"""uvicorn as the fake needs it: the wire order of headers and the socket of each request are kept."""
+"""uvicorn as the fake needs it: headers in wire order, the socket of each request, and what came before on it."""
 
 import asyncio
 import os
@@ -16,13 +16,35 @@ LIFELINE = "TRACKGAUGE_LIFELINE_FD"
 
 
 class WireProtocol(HttpToolsProtocol):
-    """Shows the application each header as it was spelled, and the transport, so that a fault can cut it."""
+    """Shows the application each header as it was spelled, the transport, so that a fault can cut it, how many
+    requests came before on this connection, and the way to close all idle ones."""
+
+    _requests = 0
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._spelled: list[tuple[bytes, bytes]] = []
-        extensions: dict[str, Any] = {"trackgauge.headers": self._spelled, "trackgauge.transport": self.transport}
+        extensions: dict[str, Any] = {
+            "trackgauge.headers": self._spelled,
+            "trackgauge.transport": self.transport,
+            "trackgauge.earlier": self._requests,
+            "trackgauge.close_idle": self._close_idle,
+        }
         self.scope["extensions"] = extensions
+        self._requests += 1
+
+    async def _close_idle(self) -> int:
+        """Close every connection that waits for a request, as an engine does in time; returns how many."""
+        idle = {one for one in self.connections if isinstance(one, WireProtocol) and one._is_idle}
+        for connection in idle:
+            connection.transport.close()
+        while idle & self.connections:  # noqa: ASYNC110 - nothing else tells that a transport is closed
+            await asyncio.sleep(0)
+        return len(idle)
+
+    @property
+    def _is_idle(self) -> bool:
+        return self.cycle is not None and self.cycle.response_complete
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._spelled.append((name, value))

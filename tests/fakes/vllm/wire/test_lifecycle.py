@@ -1,5 +1,6 @@
 """Gates, clients that leave, and what the ledger says meanwhile."""
 
+import http.client
 import json
 import socket
 import struct
@@ -114,6 +115,20 @@ def test_the_attempt_is_not_counted_for_a_refused_request(play: Play) -> None:
     assert script.ask(max_tokens=0).status == 400
     assert script.ask(model="nope").status == 404
     assert script.ask().json()["choices"][0]["message"]["content"].endswith("one")
+
+
+def test_idle_connections_are_closed_on_request_and_rows_tell_what_came_before_on_theirs(play: Play) -> None:
+    script = play({"text": TEXT})
+    idle = http.client.HTTPConnection(*script.served.address, timeout=20)
+    body = json.dumps(script.request())
+    for _ in range(2):
+        idle.request("POST", script.path, body, {"Content-Type": "application/json"})
+        assert idle.getresponse().read()
+    rows = script.served.rows(f"run={script.run}")
+    assert [row["earlier_on_connection"] for row in rows] == [0, 1]
+    assert script.served.call("DELETE", "/_fake/connections/idle").json()["closed"] >= 1
+    assert idle.sock.recv(1) == b""
+    idle.close()
 
 
 def test_the_administration_refuses_in_one_line(fake: Served) -> None:
