@@ -18,8 +18,8 @@ OPENCODE = "X-Session-Id"
 PARENT = "X-Parent-Session-Id"
 MARKER = "sycap-session:"
 
-OF_A_SCENE = "run-"
-"""How the session ids begin that scenes give out."""
+OF_A_SCENE = re.compile(r"run-(\d{6})-")
+"""What is in the session ids of scenes."""
 
 Places = dict[int, list[str]]
 """Scope → the sessions that hold its records, each as often as it holds one."""
@@ -65,9 +65,9 @@ async def places(scene: Scene, expected: set[str]) -> Places:
     """Where this run's calls lie: under the expected sessions, under all that are no other scene's, and on the disk."""
     found: Places = {}
     if "retrieval-http" in scene.proxy.capabilities:
-        own = f"{OF_A_SCENE}{scene.run:06d}"
         listed = {str(row.get("session_id")) for row in await scene.proxy.sessions()}
-        asked = sorted(expected | {one for one in listed if one.startswith(own) or not one.startswith(OF_A_SCENE)})
+        foreign = {one for one in listed if (of := OF_A_SCENE.search(one)) and int(of[1]) != scene.run}
+        asked = sorted(expected | listed - foreign)
         for session, records in zip(asked, await asyncio.gather(*(_held(scene, one) for one in asked)), strict=True):
             for record in records:
                 _note(found, scopes_in(json.dumps(record), scene.run), session)
