@@ -62,6 +62,10 @@ class Watch:
         await self._until(lambda: len(self.events) >= count)
         return self.events
 
+    async def until_over(self) -> None:
+        """Return when the exchange is over, however it ended."""
+        await self._until(lambda: False)
+
     async def _until(self, here: Callable[[], bool]) -> None:
         while not here() and not self._over:
             self._moved.clear()
