@@ -1,6 +1,7 @@
 """The hooks of a run: choose scenarios, let each end in verdicts, bring the workers' lines together, report."""
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -95,7 +96,10 @@ class Session:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         case = item.stash.get(CASE, None)
-        if case is not None and case.all_skipped is not None:
+        if case is None:
+            return
+        case.began = time.monotonic()
+        if case.all_skipped is not None:
             case.skip()
             pytest.skip(case.all_skipped)
 
