@@ -15,6 +15,7 @@ from conformance.gauge.settle import Judge
 from conformance.gauge.verdicts import Checked, Ending, Ruling, rule
 from conformance.report import evidence
 from conformance.report.results import Result, SuiteError
+from conformance.systems.proxy import NotOurs
 from conformance.systems.rebuild import RebuildUnderTest
 
 KEEPS_SERVING = "ERR-019"
@@ -77,6 +78,8 @@ class Case:
         engine = self.broken_engine()
         if engine is not None:
             return Ending(broken=engine)
+        if isinstance(raised, NotOurs):
+            return Ending(out_of_reach=str(raised))
         died = self.dead()
         if isinstance(raised, Unmet | Inconclusive):
             return Ending(died=died, unmet=str(raised))

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fakes.harnesses.openhands_sdk import OpenHandsSDK
-
 from conformance.systems.engine import FakeEngine
 from conformance.systems.proxy import ProxyUnderTest
 from fakes.harnesses.conversation import Conversation
 from fakes.harnesses.openhands_nv import OpenHandsNV
+from fakes.harnesses.openhands_sdk import OpenHandsSDK
 from fakes.harnesses.plain import AnyHeaders, Call, PlainClient, Reply
 from fakes.vllm.tags import format_tag
 
@@ -142,7 +141,7 @@ class Scene:
         if "retrieval-http" not in self.proxy.capabilities:
             return [found.record for found in self.proxy.disk_records(identity) if found.record is not None]
         answer = await self.proxy.completions_answer(identity)
-        return [] if answer.status == 404 else await self.proxy.records(identity)
+        return [] if answer.status == 404 else self.proxy.records_in(answer, identity)
 
     async def ledger(self, *, tenant: str | None = None, everything: bool = False) -> list[Row]:
         """The engine's account of this run: its generations, or ``everything`` it was asked."""

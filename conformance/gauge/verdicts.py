@@ -32,10 +32,11 @@ class Ruling:
 class Ending:
     """How a scenario's body ended.
 
-    ``died`` names the system that stopped serving meanwhile; ``unmet`` is the prerequisite that ended the scenario
+    ``out_of_reach`` says why the suite cannot do to this system what the scenario needs done. ``died`` names the system that stopped serving meanwhile; ``unmet`` is the prerequisite that ended the scenario
     early by its own word; ``broken`` is an exception that no check explains.
     """
 
+    out_of_reach: str | None = None
     died: str | None = None
     unmet: str | None = None
     broken: str | None = None
@@ -65,6 +66,8 @@ def _rule_one(
     for one in mine:
         if not one.ok:
             return Ruling(identity, Verdict.FAIL, one)
+    if not mine and not failed and ending.out_of_reach is not None:
+        return Ruling(identity, Verdict.SKIP, reason=ending.out_of_reach)
     cause = _cause(failed, ending)
     if mine and ending.broken is None and ending.died is None:
         return Ruling(identity, Verdict.PASS, mine[-1])
