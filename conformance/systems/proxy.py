@@ -165,7 +165,11 @@ class ProxyUnderTest:
 
     async def records(self, session: str) -> list[Record]:
         """The session's records in the contract's field names, in the order given. Raises :class:`RetrievalFailed`."""
-        rows = rows_of(await self.completions_answer(session), self._retrieval.record_rows, f"session {session!r}")
+        return self.records_in(await self.completions_answer(session), session)
+
+    def records_in(self, answer: Answer, session: str) -> list[Record]:
+        """The same of an answer that is there already."""
+        rows = rows_of(answer, self._retrieval.record_rows, f"session {session!r}")
         return [in_contract_form(row, self._retrieval.fields) for row in rows]
 
     # Records on disk
