@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from conformance.contract.vocabulary import SystemKind
 from conformance.gauge.world import World
 from conformance.systems import routing
-from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.proxy import NotOurs, ProxyUnderTest
 from conformance.systems.routing import Route
 
 
@@ -28,7 +29,11 @@ class OwnProxies:
         """A proxy with these routes; ``log_dir`` if its records are to lie where others lie already.
 
         ``config`` takes the place of the configuration made of the routes, ``arguments`` changes the command line.
+        Raises NotOurs for a system that the suite is only attached to; the scenario is skipped then.
         """
+        profile = self._world.profile(SystemKind.PROXY)
+        if profile.attach is not None:
+            raise NotOurs(f"{profile.name} is attached to: the suite cannot start another one")
         proxy = await asyncio.to_thread(self._world.start_proxy, tuple(routes), log_dir, config, arguments)
         self._started.append(proxy)
         return proxy

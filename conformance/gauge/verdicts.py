@@ -32,8 +32,9 @@ class Ruling:
 class Ending:
     """How a scenario's body ended.
 
-    ``out_of_reach`` says why the suite cannot do to this system what the scenario needs done. ``died`` names the system that stopped serving meanwhile; ``unmet`` is the prerequisite that ended the scenario
-    early by its own word; ``broken`` is an exception that no check explains.
+    ``out_of_reach`` says why the suite cannot do to this system what the scenario needs done; ``died`` names the
+    system that stopped serving meanwhile; ``unmet`` is the prerequisite that ended the scenario early by its own
+    word; ``broken`` is an exception that no check explains.
     """
 
     out_of_reach: str | None = None
