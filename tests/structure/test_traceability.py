@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -20,9 +21,9 @@ class Keep:
     def pytest_collection_finish(self, session):
         self.found = {item.nodeid: [a for m in item.iter_markers("covers") for a in m.args] for item in session.items}
 keep = Keep()
-arguments = ["--collect-only", "-qq", "-p", "no:terminal", "--import-mode=importlib", sys.argv[1]]
+arguments = ["--collect-only", "-q", "--import-mode=importlib", "-p", "no:cacheprovider", sys.argv[1]]
 status = pytest.main(arguments, plugins=[keep])
-print(json.dumps(keep.found) if status == 0 else f"status {status}")
+open(sys.argv[2], "w").write(json.dumps(keep.found) if status == 0 else "{}")
 """
 
 
@@ -30,8 +31,11 @@ print(json.dumps(keep.found) if status == 0 else f"status {status}")
 def covered() -> dict[str, list[str]]:
     """Scenario → the requirements it covers, as pytest collects them."""
     place = ROOT / "conformance" / "scenarios"
-    done = subprocess.run([sys.executable, "-c", COLLECT, place], capture_output=True, text=True, check=True, cwd=ROOT)
-    found: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
+    with tempfile.NamedTemporaryFile("r", suffix=".json") as answer:
+        command = [sys.executable, "-c", COLLECT, place, answer.name]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+        found: dict[str, list[str]] = json.loads(answer.read())
+    assert found, done.stdout[-2000:]
     return found
 
 
