@@ -118,13 +118,13 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int) -> Caught:
 
 def judge(mutant: Mutant, report: Report, ran: bool) -> str | None:
     """None if exactly the named requirements failed, nothing broke, and a plain conversation still works."""
-    if not ran:
-        return "its changed line never ran"
     if report.errors:
         return f"the suite broke: {report.errors[0].reason}"
     errors = [line for line in report.results if line.verdict is Verdict.ERROR]
     if errors:
         return f"{errors[0].requirement} ended in an error: {errors[0].reason}"
+    if not ran:
+        return "its changed line never ran"
     failed = [line for line in report.results if line.verdict is Verdict.FAIL]
     if mutant.violates not in {line.requirement for line in failed}:
         return f"{mutant.violates} did not fail"
