@@ -60,7 +60,9 @@ def _counts(usage: Any) -> dict[str, Any]:
 
 
 def _read(arguments: Any) -> Any:
-    return json.loads(arguments or "{}") if isinstance(arguments, str | None) else arguments
+    if not isinstance(arguments, str | None):
+        raise ValueError("arguments are a text of JSON")
+    return json.loads(arguments or "{}")
 
 
 def _around(expected: str, seen: Any) -> tuple[Any, Any]:
