@@ -88,16 +88,16 @@ async def test_calls_that_wait_hold_up_nobody_and_end_when_their_clients_leave(s
     await scene.script({"about": "One waits, one does not.", "scopes": scopes})
     sessions = [scene.session("buffered"), scene.session("streamed")]
     waiting = [scene.start(session=session, stream=bool(n)) for n, session in enumerate(sessions)]
-    await reached(scene, "held", WAITING)
+    held = await reached(scene, "held", WAITING)
     quick = [scene.start(scene.task(scope=1), session=session, stream=bool(n)) for n, session in enumerate(sessions)]
     check("CNC-005", await all_over(quick), expected="answers meanwhile", seen="none in time")
 
     for call in waiting:
         call.leave()
-    ended = await reached(scene, "aborted", WAITING) if "cancel" in scene.proxy.capabilities else 0
-    check("CNC-009", ended == WAITING, expected=f"{WAITING} generations ended", seen=ended)
+    ended = await reached(scene, "aborted", held) if "cancel" in scene.proxy.capabilities else 0
+    check("CNC-009", ended >= held > 0, expected=f"{held} generations ended", seen=ended)
     await scene.engine.open_gate("main", gate)
-    await reached(scene, "finished", len(quick) + WAITING - ended)
+    await reached(scene, "finished", len(quick) + max(0, held - ended))
     check("CNC-005", all([(await call).ok for call in quick]), expected="answers", seen="other")
     for session in sessions:
         # A record that comes late is there by the time a later call of its session has been recorded.
