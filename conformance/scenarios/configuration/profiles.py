@@ -117,8 +117,8 @@ def wrong_ones(engine_url: str) -> list[Wrong]:
         with_route("unset variable", "CFG-008", ("TRACKGAUGE_UNSET",), target="${TRACKGAUGE_UNSET}"),
         Wrong("two unset variables", "CFG-009", written(two_unset), ("TRACKGAUGE_UNSET_ONE", "TRACKGAUGE_UNSET_TWO")),
         with_route("pin of no parameter", "CFG-022", ("warmth", "temperature"), pins={"warmth": 1.0}),
-        Wrong("log directory is a file", "CFG-018", fine, ("file",), log_dir="file"),
-        Wrong("log directory below a file", "CFG-018", fine, ("file",), log_dir="file/below/records"),
+        Wrong("log directory is a file", "CFG-018", fine, ("occupied",), log_dir="occupied"),
+        Wrong("log directory below a file", "CFG-018", fine, ("occupied",), log_dir="occupied/below/records"),
     ]
 
 

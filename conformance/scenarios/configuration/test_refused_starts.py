@@ -19,7 +19,7 @@ TRACE = "Traceback"
 async def test_a_wrong_profile_ends_the_start_with_one_line(
     proxy: ProxyUnderTest, tmp_path: Path, check: Check
 ) -> None:
-    (tmp_path / "file").touch()
+    (tmp_path / "occupied").touch()
 
     def start(place: int, wrong: Wrong) -> RefusedStart:
         return refused_start(
