@@ -86,6 +86,16 @@ def mutants(
         refuse(str(error))
 
 
+@app.command()
+def schema(name: Annotated[str, typer.Argument(help="playbook, ledger, exchanges, results, record, …")]) -> None:
+    """Print the JSON Schema of a file form: what a playbook may say, what a record holds, what a report consists of."""
+    from conformance.schemas import SCHEMAS, text
+
+    if name not in SCHEMAS:
+        refuse(f"no schema {name!r}; there are: {', '.join(SCHEMAS)}")
+    typer.echo(text(name), nl=False)
+
+
 @app.command(context_settings=PASS_ON, add_help_option=False)
 def proxy() -> None:
     """Start the reference capture proxy (trackgauge proxy --help)."""
