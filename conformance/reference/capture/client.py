@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from operator import attrgetter
 from typing import Any
 
 from conformance.reference.capture import jsontext
 from conformance.reference.capture.errors import Refusal
-from conformance.reference.capture.jsontext import JSON
+from conformance.reference.capture.jsontext import JSON, JSONObject
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -22,13 +23,17 @@ class ClientLeft(Exception):
 
 
 class Client:
-    """Reads one request and writes one response, and notices when the client leaves."""
+    """Reads one request and writes one response, and notices when the client leaves.
+
+    ``error_body`` gives errors the form of the client's dialect.
+    """
 
     def __init__(self, scope: Message, receive: Receive, send: Send) -> None:
         self.method: str = scope["method"]
         self.raw_path: bytes = scope["raw_path"]
         self.headers: list[tuple[bytes, bytes]] = scope["headers"]
         self.started = False
+        self.error_body: Callable[[Refusal], JSONObject] = attrgetter("body")
         self._receive = receive
         self._send = send
         self._leaving: asyncio.Task[None] | None = None
@@ -101,7 +106,7 @@ class Client:
         extra: list[tuple[bytes, bytes]] = []
         if refusal.retry_after is not None:
             extra.append((b"retry-after", refusal.retry_after.encode("latin-1", "replace")))
-        await self.whole(refusal.status, jsontext.write(refusal.body), extra)
+        await self.whole(refusal.status, jsontext.write(self.error_body(refusal)), extra)
 
     async def _until_gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":

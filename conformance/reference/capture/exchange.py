@@ -1,10 +1,9 @@
-"""One chat call from the client's request to its answer: forwarded as it is, or captured."""
+"""One call from the client's request to its answer: forwarded as it is, or captured."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,50 +11,46 @@ from conformance.reference.capture import jsontext
 from conformance.reference.capture.answers import client_view, read_answer
 from conformance.reference.capture.client import EVENTS_TYPE, JSON_TYPE, Client
 from conformance.reference.capture.config import Route
+from conformance.reference.capture.dialects import Dialect
 from conformance.reference.capture.errors import Refusal, record_lost
 from conformance.reference.capture.jsontext import JSONObject
 from conformance.reference.capture.records import record_of
 from conformance.reference.capture.requests import Call, read_call
-from conformance.reference.capture.streams import PING, chat_stream, error_frame
+from conformance.reference.capture.translated import pass_translated
 from conformance.reference.capture.upstream import Engine
+from conformance.reference.capture.work import Workers
 from conformance.reference.store import Store
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-LARGE = 64 * 1024
-"""Bodies above this many bytes are read in a thread, so that the other calls are not kept waiting."""
-
-ENDING_FRAMES = 3
-"""The finish, the usage and the end of a stream."""
-
 LOST = ""
 """In place of a record's uuid: the record could not be written, and the session says so."""
 
 
 class Exchanges:
-    """Answers chat calls. Without a store nothing is captured."""
+    """Answers calls of every dialect. Without a store nothing is captured."""
 
-    def __init__(self, routes: Mapping[str, Route], engine: Engine, store: Store | None, threads: ThreadPoolExecutor):
+    def __init__(self, routes: Mapping[str, Route], engine: Engine, store: Store | None, workers: Workers) -> None:
         self._routes = routes
         self._engine = engine
         self._store = store
-        self._threads = threads
+        self._workers = workers
 
-    async def chat(self, client: Client) -> None:
-        """Answer one chat completion request."""
+    async def answer(self, client: Client, dialect: Dialect) -> None:
+        """Answer one request for a generation."""
         started_at = self._store.now() if self._store is not None else 0
         raw = await client.body()
         try:
-            call = await self._sized(len(raw), lambda: read_call(raw, client.headers, self._routes))
+            call = await self._workers.sized(len(raw), lambda: read_call(raw, client.headers, self._routes, dialect))
             if call.caller is None or self._store is None:
                 await self._forward(call, client)
             else:
                 await self._capture(call, client, self._store, started_at)
         except Refusal as refusal:
             if client.started:
-                await client.part(error_frame(refusal.body))
+                await client.part(dialect.error_frame(refusal))
                 await client.finish()
             else:
                 await client.refuse(refusal)
@@ -73,6 +68,10 @@ class Exchanges:
             passing.result()
 
     async def _pass_on(self, call: Call, client: Client) -> None:
+        relay = call.dialect.relay(call)
+        if relay is not None:
+            await pass_translated(self._engine, self._workers, call, client, relay)
+            return
         try:
             async with self._engine.opened(call.route, call.payload) as response:
                 content_type = response.headers.get("content-type", "application/json")
@@ -96,18 +95,11 @@ class Exchanges:
             await asyncio.wait({asking})
             return
         body = asking.result()
-        recording = asyncio.create_task(self._run(lambda: _record(call, body, store, started_at)))
+        recording = asyncio.create_task(self._workers.run(lambda: _record(call, body, store, started_at)))
         await stream.attend(recording)
         answer, record_uuid = await recording
         if not await stream.answer(answer) and record_uuid != LOST:
-            await self._run(lambda: _mark_undelivered(call, store, record_uuid))
-
-    async def _sized(self, size: int, work: Callable[[], T]) -> T:
-        """Small work here and now, large work in a thread."""
-        return work() if size <= LARGE else await self._run(work)
-
-    async def _run(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+            await self._workers.run(lambda: _mark_undelivered(call, store, record_uuid))
 
 
 @dataclass(frozen=True)
@@ -128,6 +120,7 @@ class _Stream:
     def __init__(self, client: Client, call: Call) -> None:
         self._client = client
         self._asked = call.asked
+        self._ping_frame = call.dialect.ping
         self._silence = call.route.ping_secs if call.asked.stream else None
         self._spoke_at = time.monotonic()
 
@@ -162,7 +155,7 @@ class _Stream:
 
     async def _ping(self) -> None:
         await self._begin()
-        await self._client.part(PING)
+        await self._client.part(self._ping_frame)
         self._spoke_at = time.monotonic()
 
     async def _begin(self) -> None:
@@ -184,8 +177,10 @@ def _record(call: Call, body: bytes, store: Store, started_at: int) -> tuple[_An
 
 def _rendered(view: JSONObject, call: Call) -> _Answer:
     if call.asked.stream:
-        frames = list(chat_stream(view, usage_chunk=call.asked.usage_chunk))
-        return _Answer(b"".join(frames[:-ENDING_FRAMES]), b"".join(frames[-ENDING_FRAMES:]))
+        frames = list(call.dialect.frames(view, call))
+        ending = call.dialect.ending_frames
+        return _Answer(b"".join(frames[:-ending]), b"".join(frames[-ending:]))
+    view = call.dialect.answer(view, call)
     data = jsontext.write(view)
     return _Answer(data[:-1], data[-1:])
 

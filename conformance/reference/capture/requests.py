@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from conformance.reference.capture import jsontext
 from conformance.reference.capture.config import Route
 from conformance.reference.capture.errors import Refusal
 from conformance.reference.capture.jsontext import JSON, JSONObject
 from conformance.reference.capture.sessions import SESSION_KEY, Caller, Headers, identify
+
+if TYPE_CHECKING:
+    from conformance.reference.capture.dialects import Dialect
 
 TRIPLE_KEYS = ("prompt_token_ids", "generation_token_ids", "generation_log_probs")
 """Token fields that some servers put into messages, and that would steer them when they come back."""
@@ -30,24 +34,30 @@ class Asked:
 
 @dataclass(frozen=True)
 class Call:
-    """One chat call: ``body`` is what goes upstream, ``payload`` its bytes. Without a caller it is not captured."""
+    """One call: ``request`` is the client's, ``body`` the chat request that goes upstream, ``payload`` its bytes.
+
+    Without a caller it is not captured.
+    """
 
     route: Route
     caller: Caller | None
     asked: Asked
     body: JSONObject
     payload: bytes
+    dialect: "Dialect"
+    request: JSONObject
 
 
-def read_call(raw: bytes, headers: Headers, routes: Mapping[str, Route]) -> Call:
+def read_call(raw: bytes, headers: Headers, routes: Mapping[str, Route], dialect: "Dialect") -> Call:
     """Judge a client's request and prepare it for the engine; raises Refusal. Costs time with the size of the body."""
-    body = _read_object(raw)
+    body = request = _read_object(raw)
     caller = identify(headers, body.pop(SESSION_KEY, None))
     route = _route_of(body.get("model"), routes)
-    _judge_messages(body.get("messages"))
     stream = body.get("stream")
     if not isinstance(stream, bool | None):
         raise _mistake("stream", "stream must be true or false")
+    body = dialect.chat_request(request)
+    _judge_messages(body.get("messages"))
     captured = route.captured and caller is not None
     asked = _asked(body)
     body["model"] = route.target
@@ -62,7 +72,7 @@ def read_call(raw: bytes, headers: Headers, routes: Mapping[str, Route]) -> Call
         payload = jsontext.write(body)
     except ValueError as error:
         raise Refusal(400, "invalid_body", f"the request body cannot be sent on: {error}") from None
-    return Call(route, caller if captured else None, asked, body, payload)
+    return Call(route, caller if captured else None, asked, body, payload, dialect, request)
 
 
 def _read_object(raw: bytes) -> JSONObject:
