@@ -56,6 +56,7 @@ class Session:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._counts: Counter[str] = Counter()
+        self._began = time.monotonic()
         options = config.option
         if config.getoption("--system") or config.getoption("--covering") or "e2e" in (options.markexpr or ""):
             chosen_of(config)
@@ -191,7 +192,7 @@ class Session:
     @property
     def _collected(self) -> Collected:
         if COLLECTED not in self._config.stash:
-            self._config.stash[COLLECTED] = Collected(chosen_of(self._config))
+            self._config.stash[COLLECTED] = Collected(chosen_of(self._config), began=self._began)
         return self._config.stash[COLLECTED]
 
 

@@ -19,29 +19,31 @@ def install(mutant: Mutant, ran: Path) -> None:
 
     Raises MutantError at once when a target is gone or its module does not exist.
     """
-    for patch in mutant.patches:
-        if patch.module in sys.modules:
-            raise MutantError(f"mutant {mutant.name}: {patch.module} is already imported; install the mutant before")
-        finder = _Finder(patch, ran)
-        spec = finder.find_spec(patch.module, None)
+    for module in dict.fromkeys(patch.module for patch in mutant.patches):
+        patches = [patch for patch in mutant.patches if patch.module == module]
+        if module in sys.modules:
+            raise MutantError(f"mutant {mutant.name}: {module} is already imported; install the mutant before")
+        finder = _Finder(module, patches, ran)
+        spec = finder.find_spec(module, None)
         if spec is None or spec.origin is None:
-            raise MutantError(f"mutant {mutant.name}: there is no module {patch.module}")
-        faulty(patch, Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
+            raise MutantError(f"mutant {mutant.name}: there is no module {module}")
+        faulty(patches, Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
         sys.meta_path.insert(0, finder)
 
 
-def faulty(patch: Patch, source: str, path: str) -> CodeType:
-    """The compiled faulty module, with a call before the changed statement that tells that it ran."""
-    patched = patch.apply(source)
-    first = patched[: source.index(patch.old)].count("\n") + 1
-    first += len(patch.new) - len(patch.new.lstrip("\n"))
+def faulty(patches: Sequence[Patch], source: str, path: str) -> CodeType:
+    """The compiled faulty module, with a call before each changed statement that tells that it ran."""
+    for patch in patches:
+        source = patch.apply(source)
     try:
-        tree = ast.parse(patched, path)
+        tree = ast.parse(source, path)
     except SyntaxError as error:
-        raise MutantError(f"a mutant's change of {patch.module} does not parse: {error}") from None
-    body, place = _statement_at(tree.body, first)
-    tell = ast.Expr(ast.Call(ast.Name(_TELL, ast.Load()), [], []))
-    body.insert(place, ast.copy_location(tell, body[place]))
+        raise MutantError(f"a mutant's change of {patches[0].module} does not parse: {error}") from None
+    for patch in patches:
+        start = source.index(patch.new) + len(patch.new) - len(patch.new.lstrip("\n"))
+        body, place = _statement_at(tree.body, source[:start].count("\n") + 1)
+        tell = ast.Expr(ast.Call(ast.Name(_TELL, ast.Load()), [], []))
+        body.insert(place, ast.copy_location(tell, body[place]))
     ast.fix_missing_locations(tree)
     code: CodeType = compile(tree, path, "exec")
     return code
@@ -64,12 +66,13 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, patch: Patch, ran: Path) -> None:
-        self._patch = patch
+    def __init__(self, module: str, patches: Sequence[Patch], ran: Path) -> None:
+        self._module = module
+        self._patches = patches
         self._ran = ran
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != self._patch.module:
+        if name != self._module:
             return None
         package, _, _ = name.rpartition(".")
         if path is None:
@@ -77,18 +80,18 @@ class _Finder(importlib.abc.MetaPathFinder):
             path = list(sys.modules[package].__path__)
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.origin is not None:
-            spec.loader = _Loader(name, spec.origin, self._patch, self._ran)
+            spec.loader = _Loader(name, spec.origin, self._patches, self._ran)
         return spec
 
 
 class _Loader(SourceFileLoader):
-    def __init__(self, name: str, path: str, patch: Patch, ran: Path) -> None:
+    def __init__(self, name: str, path: str, patches: Sequence[Patch], ran: Path) -> None:
         super().__init__(name, path)
-        self._patch = patch
+        self._patches = patches
         self._ran = ran
 
     def get_code(self, fullname: str) -> CodeType:
-        return faulty(self._patch, self.get_data(self.path).decode(), self.path)
+        return faulty(self._patches, self.get_data(self.path).decode(), self.path)
 
     def exec_module(self, module: ModuleType) -> None:
         setattr(module, _TELL, _teller(self._ran))

@@ -33,7 +33,7 @@ def run_faulty(one: Patch, count: int) -> tuple[bool, bool]:
     """What ``allowed`` says with the fault, and whether the fault told that it ran."""
     told: list[bool] = []
     space: dict[str, object] = {"__trackgauge_mutant_ran__": lambda: told.append(True)}
-    exec(faulty(one, SOURCE, "somewhere.py"), space)
+    exec(faulty([one], SOURCE, "somewhere.py"), space)
     function = space["allowed"]
     assert callable(function)
     return bool(function(count)), bool(told)
@@ -58,12 +58,21 @@ def test_a_changed_constant_counts_as_run_once_the_module_is_imported() -> None:
 @pytest.mark.parametrize("old", ["count > LIMIT", "return False"], ids=["gone", "standing-twice"])
 def test_a_target_that_is_not_there_exactly_once_is_refused(old: str) -> None:
     with pytest.raises(MutantError, match="stands"):
-        faulty(mutant(old, "pass"), SOURCE, "somewhere.py")
+        faulty([mutant(old, "pass")], SOURCE, "somewhere.py")
 
 
 def test_a_change_that_does_not_parse_is_refused_in_one_line() -> None:
     with pytest.raises(MutantError, match="does not parse"):
-        faulty(mutant("return True", "return ("), SOURCE, "somewhere.py")
+        faulty([mutant("return True", "return (")], SOURCE, "somewhere.py")
+
+
+def test_two_patches_of_one_module_both_take_effect() -> None:
+    space: dict[str, object] = {"__trackgauge_mutant_ran__": lambda: None}
+    both = [mutant("LIMIT = 3", "LIMIT = 9"), mutant("count < LIMIT", "count <= LIMIT")]
+    exec(faulty(both, SOURCE, "somewhere.py"), space)
+    function = space["allowed"]
+    assert callable(function)
+    assert function(9) is True
 
 
 @pytest.mark.parametrize("name", list(load()))
@@ -72,7 +81,7 @@ def test_a_mutant_of_the_suite_still_fits_the_reference(name: str) -> None:
         spec = importlib.util.find_spec(patch.module)
         assert spec is not None
         assert spec.origin is not None
-        faulty(patch, Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
+        faulty([patch], Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
 
 
 def test_an_unknown_mutant_ends_with_a_usage_error() -> None:
