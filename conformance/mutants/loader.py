@@ -15,7 +15,7 @@ _TELL = "__trackgauge_mutant_ran__"
 
 
 def install(mutant: Mutant, ran: Path) -> None:
-    """From now on, importing a module of the mutant's gives the faulty one. ``ran`` is created when the fault first runs.
+    """From now on, importing a module of the mutant's gives the faulty one. ``ran`` is created when it first runs.
 
     Raises MutantError at once when a target is gone or its module does not exist.
     """
@@ -33,20 +33,30 @@ def install(mutant: Mutant, ran: Path) -> None:
 
 def faulty(patches: Sequence[Patch], source: str, path: str) -> CodeType:
     """The compiled faulty module, with a call before each changed statement that tells that it ran."""
-    for patch in patches:
-        source = patch.apply(source)
+    source, starts = _applied(patches, source)
     try:
         tree = ast.parse(source, path)
     except SyntaxError as error:
         raise MutantError(f"a mutant's change of {patches[0].module} does not parse: {error}") from None
-    for patch in patches:
-        start = source.index(patch.new) + len(patch.new) - len(patch.new.lstrip("\n"))
+    for start in starts:
         body, place = _statement_at(tree.body, source[:start].count("\n") + 1)
         tell = ast.Expr(ast.Call(ast.Name(_TELL, ast.Load()), [], []))
         body.insert(place, ast.copy_location(tell, body[place]))
     ast.fix_missing_locations(tree)
     code: CodeType = compile(tree, path, "exec")
     return code
+
+
+def _applied(patches: Sequence[Patch], source: str) -> tuple[str, list[int]]:
+    """The changed source, and where in it each change begins, blank lines aside."""
+    starts: list[int] = []
+    for patch in patches:
+        at = source.find(patch.old)
+        source = patch.apply(source)
+        grown = len(patch.new) - len(patch.old)
+        starts = [start + grown if start > at else start for start in starts]
+        starts.append(at + len(patch.new) - len(patch.new.lstrip("\n")))
+    return source, starts
 
 
 def _statement_at(body: list[ast.stmt], line: int) -> tuple[list[ast.stmt], int]:
