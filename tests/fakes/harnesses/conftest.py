@@ -40,9 +40,10 @@ class Reply:
 
 @dataclass
 class ScriptedServer:
-    """``replies`` are used up one by one; the last repeats."""
+    """``replies`` are used up one by one; the last repeats. ``answering`` takes their place where order is loose."""
 
     replies: Sequence[Reply]
+    answering: Callable[[Seen], Reply] | None = None
     seen: list[Seen] = field(default_factory=list)
     connections: int = 0
     left: asyncio.Event = field(default_factory=asyncio.Event)
@@ -64,8 +65,12 @@ class ScriptedServer:
         headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         length = next((int(value) for name, value in headers if name.lower() == "content-length"), 0)
         self.seen.append(Seen(method, path, headers, await reader.readexactly(length)))
-        reply = self.replies[min(len(self.seen), len(self.replies)) - 1]
-        return await self._answer(reply, reader, writer)
+        return await self._answer(self._reply(), reader, writer)
+
+    def _reply(self) -> Reply:
+        if self.answering is not None:
+            return self.answering(self.seen[-1])
+        return self.replies[min(len(self.seen), len(self.replies)) - 1]
 
     async def _answer(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         if reply.how == "drop":
@@ -100,8 +105,10 @@ def serve() -> Serve:
     """``async with serve(reply, …) as server``: a server that lives inside the block."""
 
     @asynccontextmanager
-    async def serving(*replies: Reply) -> AsyncIterator[ScriptedServer]:
-        scripted = ScriptedServer(replies)
+    async def serving(
+        *replies: Reply, answering: Callable[[Seen], Reply] | None = None
+    ) -> AsyncIterator[ScriptedServer]:
+        scripted = ScriptedServer(replies, answering)
         server = await asyncio.start_server(scripted.serve, "127.0.0.1", 0)
         scripted.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with server:
