@@ -14,6 +14,7 @@ from conformance.reference.capture.client import Client, ClientLeft, Message, Re
 from conformance.reference.capture.config import Route
 from conformance.reference.capture.dialects import Dialect
 from conformance.reference.capture.dialects.chat import CHAT
+from conformance.reference.capture.dialects.responses.dialect import Responses
 from conformance.reference.capture.errors import Refusal
 from conformance.reference.capture.exchange import Exchanges
 from conformance.reference.capture.listing import Listing
@@ -42,6 +43,7 @@ class App:
         self._listing = Listing(routes, self.engine)
         self._spoken: dict[bytes, tuple[Dialect, Handler]] = {
             b"/v1/chat/completions": (CHAT, partial(self._exchanges.answer, dialect=CHAT)),
+            b"/v1/responses": (Responses(), self._responses),
         }
         self._handlers: dict[bytes, tuple[str, Handler]] = {
             b"/v1/models": ("GET", self._models),
@@ -95,6 +97,9 @@ class App:
         dialect, handler = spoken
         client.error_body = dialect.error
         return "POST", handler
+
+    async def _responses(self, client: Client) -> None:
+        await self._exchanges.answer(client, Responses())
 
     async def _health(self, client: Client) -> None:
         await client.json(200, {"status": "ok"})

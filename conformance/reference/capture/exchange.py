@@ -120,7 +120,7 @@ class _Stream:
     def __init__(self, client: Client, call: Call) -> None:
         self._client = client
         self._asked = call.asked
-        self._ping_frame = call.dialect.ping
+        self._dialect = call.dialect
         self._silence = call.route.ping_secs if call.asked.stream else None
         self._spoke_at = time.monotonic()
 
@@ -155,7 +155,7 @@ class _Stream:
 
     async def _ping(self) -> None:
         await self._begin()
-        await self._client.part(self._ping_frame)
+        await self._client.part(self._dialect.ping)
         self._spoke_at = time.monotonic()
 
     async def _begin(self) -> None:

@@ -31,7 +31,7 @@ class Dialect(Protocol):
 
     @property
     def ping(self) -> bytes:
-        """A sign of life on a stream that has no content yet."""
+        """The next sign of life on a stream that has no content yet; events that are counted differ each time."""
         ...
 
     @property
