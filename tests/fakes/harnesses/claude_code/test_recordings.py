@@ -132,8 +132,8 @@ def differences_of(seen: Any, shape: Any, at: str = "body") -> list[str]:
 def _tool_differences(seen: Any, shape: Any, at: str) -> list[str]:
     schema, wanted = seen["input_schema"], shape["input_schema"]
     told = {"keys": list(schema), "properties": list(schema["properties"]), "required": schema.get("required")}
-    rest = [{key: tool[key] for key in tool if key != "input_schema"} for tool in (seen, shape)]
-    return differences_of(*rest, at) + ([] if told == wanted else [f"{at}: expected {wanted}, seen {told}"])
+    mine, theirs = ({key: tool[key] for key in tool if key != "input_schema"} for tool in (seen, shape))
+    return differences_of(mine, theirs, at) + ([] if told == wanted else [f"{at}: expected {wanted}, seen {told}"])
 
 
 def head_differences(seen: Seen, request: Recorded, ids: dict[str, str]) -> list[str]:
