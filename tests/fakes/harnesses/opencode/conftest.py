@@ -82,7 +82,8 @@ class Script:
     numbers: dict[str | None, int] = field(default_factory=dict)
 
     def __call__(self, seen: Seen) -> Reply:
-        kind = kind_of(seen.json())
+        # The standard library's parser, since opencode may send lone surrogates.
+        kind = kind_of(json.loads(seen.body))
         number = self.numbers.setdefault(header(seen, "x-session-id"), len(self.numbers))
         queue = {"title": self.titles, "summary": self.summaries}.get(kind)
         if queue is None:
