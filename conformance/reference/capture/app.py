@@ -14,6 +14,8 @@ from conformance.reference.capture.client import Client, ClientLeft, Message, Re
 from conformance.reference.capture.config import Route
 from conformance.reference.capture.dialects import Dialect
 from conformance.reference.capture.dialects.chat import CHAT
+from conformance.reference.capture.dialects.messages import COUNTING, MESSAGES
+from conformance.reference.capture.dialects.messages.counting import TokenCounts
 from conformance.reference.capture.dialects.responses.dialect import Responses
 from conformance.reference.capture.errors import Refusal
 from conformance.reference.capture.exchange import Exchanges
@@ -41,8 +43,11 @@ class App:
         self._workers = Workers(16)
         self._exchanges = Exchanges(routes, self.engine, store, self._workers)
         self._listing = Listing(routes, self.engine)
+        counts = TokenCounts(routes, self.engine, self._workers)
         self._spoken: dict[bytes, tuple[Dialect, Handler]] = {
             b"/v1/chat/completions": (CHAT, partial(self._exchanges.answer, dialect=CHAT)),
+            b"/v1/messages": (MESSAGES, partial(self._exchanges.answer, dialect=MESSAGES)),
+            b"/v1/messages/count_tokens": (COUNTING, partial(counts.answer, dialect=COUNTING)),
             b"/v1/responses": (Responses(), self._responses),
         }
         self._handlers: dict[bytes, tuple[str, Handler]] = {

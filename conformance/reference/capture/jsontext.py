@@ -46,6 +46,14 @@ def write(value: JSON) -> bytes:
         return write(_without_non_finite(value))
 
 
+def spaced(value: JSON) -> str:
+    """JSON text as models and chat templates spell it, blanks after colons and commas."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def _refuse_constant(text: str) -> Never:
     raise ValueError(f"{text} is not JSON")
 

@@ -52,7 +52,7 @@ def _choice_frames(head: JSONObject, view: JSONObject, choice: JSONObject, posit
 
 
 def _deltas(message: JSONObject) -> Iterator[JSONObject]:
-    content = _text(message.get("content"))
+    content = text_of(message.get("content"))
     yield {"role": "assistant", "content": None if content is None else ""}
     reasoning = {key: message[key] for key in ("reasoning", "reasoning_content") if message.get(key)}
     if reasoning:
@@ -76,8 +76,8 @@ def _call_deltas(index: int, call: JSONObject) -> Iterator[JSONObject]:
         yield {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
 
 
-def _text(content: JSON) -> JSON:
-    """A delta carries text; the text parts of a list are joined as clients join them."""
+def text_of(content: JSON) -> JSON:
+    """The text of a content, None if there is none; the text parts of a list are joined as clients join them."""
     if not isinstance(content, list):
         return content
     return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))

@@ -45,17 +45,26 @@ class Engine:
         """End all connections."""
         await self._http.close()
 
-    async def complete(self, route: Route, payload: bytes) -> bytes:
+    async def complete(self, route: Route, payload: bytes, address: str | None = None) -> bytes:
         """The body of the engine's 200 answer; raises Refusal for anything else."""
-        async with self.opened(route, payload) as response:
+        async with self.opened(route, payload, address) as response:
             return await response.read()
 
+    async def tokenize(self, route: Route, payload: bytes) -> bytes:
+        """The body of the engine's 200 answer to a prompt that is only to be tokenised; raises Refusal."""
+        return await self.complete(route, payload, _tokenizer(route))
+
     @asynccontextmanager
-    async def opened(self, route: Route, payload: bytes) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The engine's 200 answer as it begins; raises Refusal for another status and for every transport fault."""
+    async def opened(
+        self, route: Route, payload: bytes, address: str | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The engine's 200 answer as it begins; raises Refusal for another status and for every transport fault.
+
+        Without an ``address`` the engine is asked for a chat completion.
+        """
         await asyncio.sleep(0)
         timeout = aiohttp.ClientTimeout(total=route.timeout_secs, sock_connect=CONNECT_SECS)
-        url = URL(f"{route.base_url}/chat/completions", encoded=True)
+        url = URL(address or f"{route.base_url}/chat/completions", encoded=True)
         try:
             async with self._http.post(
                 url, data=payload, headers=_headers(route), timeout=timeout, allow_redirects=False
@@ -75,9 +84,7 @@ class Engine:
 
     async def tokenize_nothing(self, route: Route) -> Reply | None:
         """The engine's tokenisation of an empty prompt, which tells the model's length, or None."""
-        parts = urlsplit(route.base_url)
-        root = f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix('/v1')}"
-        return await self._small("POST", f"{root}/tokenize", route, {"model": route.target, "prompt": ""})
+        return await self._small("POST", _tokenizer(route), route, {"model": route.target, "prompt": ""})
 
     async def _small(self, method: str, url: str, route: Route, json: dict[str, str] | None) -> Reply | None:
         timeout = aiohttp.ClientTimeout(total=LISTING_SECS)
@@ -89,6 +96,12 @@ class Engine:
                 return Reply(response.status, await response.read())
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError):
             return None
+
+
+def _tokenizer(route: Route) -> str:
+    """It stands beside the API, not under it."""
+    parts = urlsplit(route.base_url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix('/v1')}/tokenize"
 
 
 def _headers(route: Route) -> dict[str, str]:
