@@ -1,5 +1,9 @@
 """Claude Code 2.1.197: its requests and its loop, as recorded from the real one run without a terminal.
 
+The terminal interface, and whatever ``Environment`` and the follow-ups ask for beyond the recordings, follow the facts.
+Not played: MCP servers, hooks, skills, structured output (``--json-schema``), resuming agents by SendMessage, memory
+files, images, and results that are too long to stand inline.
+
 ``claude_code_agent`` is the loop of one agent, ``claude_code_client`` one call with its attempts,
 ``claude_code_history`` what is sent again and how.
 """
@@ -63,7 +67,7 @@ class ClaudeCode:
                 if error != KILLED:
                     await root.close()
             finally:
-                root.stop()
+                await root.stop()
         return root.told(ended, error)
 
     async def _work(self, client: Client, root: Agent, said: Sequence[str], max_turns: int) -> End:

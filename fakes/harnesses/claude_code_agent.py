@@ -98,9 +98,9 @@ class Agent:
         """See the end of what still runs in the background."""
         await self._delegation.until_idle()
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Give up what still runs in the background, as a process does that ends."""
-        self._delegation.stop()
+        await self._delegation.stop()
 
     def _hear(self, prompt: str) -> None:
         if not self._history.entries:
@@ -124,16 +124,16 @@ class Agent:
             )
             try:
                 answer = await self._next_answer(calls)
+                if answer.stop_reason == "refusal":
+                    return "error", "API Error: the model refused"
+                if not await self._take(answer, calls):
+                    return "answered", None
             except Left as left:
-                await calls.stop()
                 return self._interrupted(left.partial)
             except CallFailed as failure:
-                await calls.stop()
                 return "error", str(failure)
-            if answer.stop_reason == "refusal":
-                return "error", "API Error: the model refused"
-            if not await self._take(answer, calls):
-                return "answered", None
+            finally:
+                await calls.stop()
         return "max_turns", None
 
     async def _next_answer(self, calls: Calls) -> Answer:

@@ -79,6 +79,8 @@ class Client:
             exchange = outcome.exchange(n, streamed=attempts.streaming, planned_wait=attempts.wait, attempt=sends)
             exchanges.append(with_answer(exchange, answer.message, answer.error))
             sends += 1
+            if reading.is_cancelled:
+                raise asyncio.CancelledError
             if exchange.ended == "abandoned":
                 raise Left(answer)
             if attempts.is_over(exchange, answer):
@@ -95,18 +97,23 @@ class _Reading:
         self._streaming = streaming
         self._reader = AnswerReader()
         self._held: list[Block] = []
+        self.is_cancelled = False
 
     async def of(self, wire: Wire, headers: list[tuple[str, str]], body: bytes) -> Outcome:
+        """Send and read. Whoever cancels this makes it leave: what was sent is told nevertheless."""
         sending = asyncio.create_task(wire.send("POST", PATH, headers, body, self._watch))
         try:
             while not sending.done():
                 await self._watch.until_events(self._reader.answer.events + 1)
                 if not self._take():
                     break
-            outcome = await sending
-        finally:
-            sending.cancel()
-        self._take()
+            await asyncio.wait([sending])
+        except asyncio.CancelledError:
+            self.is_cancelled = True
+            self._watch.leave()
+        outcome = await sending
+        if not self.is_cancelled:
+            self._take()
         return outcome
 
     def _take(self) -> bool:

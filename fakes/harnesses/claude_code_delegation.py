@@ -42,6 +42,8 @@ class Child(Protocol):
 
     async def close(self) -> None: ...
 
+    async def stop(self) -> None: ...
+
 
 @dataclass
 class Delegation:
@@ -63,9 +65,11 @@ class Delegation:
     async def until_idle(self) -> None:
         await asyncio.gather(*self._background)
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
+        """Give up what still runs in the background."""
         for task in self._background:
             task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
 
     def call(self, name: str, given: Input, call_id: str) -> Coroutine[Any, Any, Block] | None:
         """The call, if it is one of those that this is about."""
@@ -98,9 +102,14 @@ class Delegation:
     async def _run(self, kind: Kind, prompt: str) -> tuple[str, str | None]:
         """A sub-agent from start to end: its last words, and why it failed if it did."""
         child = self.start(kind)
-        ended, error = await child.work_on(prompt)
-        await child.close()
-        self.children.append(child.told(ended, error))
+        ended: HowItEnded = "gave_up"
+        error: str | None = "stopped"
+        try:
+            ended, error = await child.work_on(prompt)
+            await child.close()
+        finally:
+            await child.stop()
+            self.children.append(child.told(ended, error))
         return child.last_words, None if ended == "answered" else error or ended
 
     async def _watch(self, kind: Kind, given: Input, call_id: str) -> None:
