@@ -110,9 +110,9 @@ class OpenCode:
         """At how many tokens in all the history is compacted."""
         return None if self.context is None else self.context - _output(self.output)
 
-    def body(self, messages: list[Message], tools: list[dict[str, Any]]) -> dict[str, Any]:
-        """The body of a call: with ``tools`` the main agent's or a subagent's, without them a summary's."""
-        sampling = {"temperature": self.temperature, "top_p": self.top_p} if tools else {}
+    def body(self, messages: list[Message], tools: list[dict[str, Any]], *, main: bool = False) -> dict[str, Any]:
+        """The body of a call, ``main`` for the main agent's; titles and summaries offer no ``tools``."""
+        sampling = {"temperature": self.temperature, "top_p": self.top_p} if main else {}
         set_ = {name: value for name, value in sampling.items() if value is not None} | dict(self.options)
         offer = {"tools": tools, "tool_choice": "auto"} if tools else {}
         # Through JSON as JavaScript reads it: 1.0 is written 1.

@@ -38,6 +38,7 @@ def understood(call: dict[str, Any], tools: Sequence[Tool]) -> Call:
         return _invalid(call["id"], name, f"Model tried to call unavailable tool '{name}'. Available tools: {names}.")
     try:
         value = js_parse(raw) if raw.strip() else {}
+        js_dump(value)  # Nested too deep to be written again counts as unreadable.
     except (ValueError, RecursionError) as error:
         why = f"JSON parsing failed: Text: {raw}.\nError message: JSON Parse error: {error}"
         return _invalid(call["id"], name, f"Invalid input for tool {tool.name}: {why}")

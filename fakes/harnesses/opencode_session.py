@@ -11,7 +11,7 @@ from fakes.harnesses.opencode_calls import Call, understood
 from fakes.harnesses.opencode_client import CallFailed, Client, ContextOverflow, Reply
 from fakes.harnesses.opencode_history import History, budget_for, kept_from, last_asked
 from fakes.harnesses.opencode_ids import new_session_id
-from fakes.harnesses.opencode_texts import CONTINUE, OVERFLOWED, RESULTS, SUBAGENTS, VERSION, Kind, offered
+from fakes.harnesses.opencode_texts import BUILD, CONTINUE, OVERFLOWED, RESULTS, SUBAGENTS, VERSION, Kind, offered
 from fakes.harnesses.tools import Tool, ToolBox, ToolResult
 
 Content = str | list[dict[str, Any]]
@@ -30,7 +30,7 @@ class Settings(Protocol):
     @property
     def tool_results(self) -> Mapping[str, str | ToolResult]: ...
 
-    def body(self, messages: list[Message], tools: list[dict[str, Any]]) -> dict[str, Any]: ...
+    def body(self, messages: list[Message], tools: list[dict[str, Any]], *, main: bool = False) -> dict[str, Any]: ...
 
 
 @dataclass
@@ -79,7 +79,8 @@ class Session:
         return "max_turns"
 
     def _body(self) -> dict[str, Any]:
-        return self.settings.body(self.history.messages(), [offered(tool) for tool in self.tools])
+        tools = [offered(tool) for tool in self.tools]
+        return self.settings.body(self.history.messages(), tools, main=self.kind is BUILD)
 
     async def _act(self, reply: Reply) -> list[Call]:
         """Run all calls at once; their results stand in the order of the calls. An empty answer leaves no trace."""

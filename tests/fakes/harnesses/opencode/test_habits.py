@@ -150,6 +150,18 @@ async def test_options_stand_before_the_messages_and_numbers_as_javascript_write
     assert '"temperature":1,"top_p":0.95,' in body
 
 
+async def test_only_the_main_agent_has_a_temperature_while_options_go_with_every_call(serve: Serve) -> None:
+    task = '{"description": "a", "prompt": "Look.", "subagent_type": "general"}'
+    script = Script([[streamed("x", [("t1", "task", task)], usage=900), DONE], [DONE]])
+    async with serve(answering=script) as server:
+        agent = OpenCode(server.url, temperature=0.7, options={"seed": 7}, context=1000, output=200)
+        assert (await agent.run("Fix it.")).ended == "answered"
+    bodies = [seen.json() for seen in server.seen]
+    assert [kind_of(body) for body in bodies] == ["title", "main", "main", "summary", "main"]
+    assert ["temperature" in body for body in bodies] == [False, True, False, False, True]
+    assert {body["seed"] for body in bodies} == {7}
+
+
 async def test_configured_headers_win_over_the_session_but_not_over_the_affinity(serve: Serve) -> None:
     async with serve(answering=Script([[DONE]])) as server:
         agent = OpenCode(server.url, session="ses_mine", headers={"X-Session-Id": "other", "X-Extra": "1"})

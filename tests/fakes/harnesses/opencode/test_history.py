@@ -49,10 +49,11 @@ async def test_arguments_are_read_and_written_again_as_javascript_does(serve: Se
     [
         ("bash", '{"command": "ls', "JSON parsing failed"),
         ("bash", '{"command": NaN}', "JSON parsing failed"),
+        ("bash", '{"command":' + "[" * 700 + "]" * 700 + "}", "JSON parsing failed"),
         ("nosuchtool", "{}", "unavailable tool 'nosuchtool'"),
         ("task ", "{}", "unavailable tool 'task '"),
     ],
-    ids=["cut", "NaN", "unknown", "almost known"],
+    ids=["cut", "NaN", "too deep", "unknown", "almost known"],
 )
 async def test_a_call_that_cannot_be_run_becomes_one_of_invalid(serve: Serve, name: str, raw: str, why: str) -> None:
     turn, result = await sent_again(serve, [("c1", name, raw)])
