@@ -50,7 +50,7 @@ def tool_choice(choice: JSON, offer: Offered) -> JSON:
     """The choice in chat form; None for none made, or where there is nothing left to choose from."""
     if choice is None:
         return None
-    if choice in CHOICES if isinstance(choice, str) else False:
+    if isinstance(choice, str) and choice in CHOICES:
         if choice == "required" and not offer.functions:
             raise mistake("tool_choice", "tool_choice requires a call, but none of the tools can be offered")
         return choice if offer.functions else None
@@ -79,7 +79,8 @@ def _offer(found: Offered, namespace: str | None, tool: JSONObject, where: str) 
     if not isinstance(tool.get("name"), str) or not tool["name"]:
         raise mistake(f"{where}.name", "a function must have a name")
     name = upstream_name(namespace, tool["name"])
-    if namespace and any(function["function"]["name"] == name for function in found.functions):
+    taken = any(function["function"]["name"] == name for function in found.functions)
+    if taken and (namespace or name in found.namespaced):
         raise mistake(f"{where}.name", f"two tools have the name {name[:80]!r}")
     # A function that is not strict is one without the key: some engines write every key into the prompt.
     kept = {key: tool[key] for key in ("description", "parameters") if tool.get(key) is not None}
