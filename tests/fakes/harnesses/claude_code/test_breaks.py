@@ -4,11 +4,13 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from fakes.harnesses.claude_code import ClaudeCode, Environment
+from fakes.harnesses.claude_code import ClaudeCode, Environment, Leave
 from fakes.harnesses.claude_code_retries import WAITS
+from fakes.harnesses.conversation import Conversation
 from tests.fakes.harnesses.claude_code.messages import (
     Script,
     bash,
@@ -205,12 +207,30 @@ class Held(ScriptedServer):
         return False
 
 
-async def test_a_tool_starts_while_its_stream_is_still_open() -> None:
-    task = use("toolu_a", "Agent", {"description": "d", "prompt": "Look."})
-    held = Held([], Script([says(task), DONE], {"Look.": [DONE]}))
+async def run_held(held: Held, **options: Any) -> Conversation:
     server = await asyncio.start_server(held.serve, "127.0.0.1", 0)
     async with server:
-        talk = await ClaudeCode(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}").run("Do it.")
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        talk = await ClaudeCode(url, **options).run("Do it.")
         server.close()
+    return talk
+
+
+ASKS_ANOTHER = says(use("toolu_a", "Agent", {"description": "d", "prompt": "Look."}))
+
+
+async def test_a_tool_starts_while_its_stream_is_still_open() -> None:
+    held = Held([], Script([ASKS_ANOTHER, DONE], {"Look.": [DONE]}))
+    talk = await run_held(held)
     assert talk.ended == "answered"
     assert held.asked.is_set()
+
+
+async def test_an_interrupt_stops_the_sub_agents_too_and_tells_what_they_had_sent() -> None:
+    held = Held([], Script([ASKS_ANOTHER], {"Look.": [Reply(how="silent")]}))
+    talk = await run_held(held, leave={0: Leave(after_events=len(ASKS_ANOTHER.chunks or ()))})
+    assert (talk.ended, talk.error) == ("gave_up", "interrupted")
+    assert [(child.ended, [e.ended for e in child.exchanges]) for child in talk.children] == [
+        ("gave_up", ["abandoned"])
+    ]
+    assert [exchange.n for exchange in talk.all_exchanges] == [0, 1, 2]

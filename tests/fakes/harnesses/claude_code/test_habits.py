@@ -299,6 +299,20 @@ async def test_the_environment_changes_the_rest(serve: Serve) -> None:
     ]
 
 
+async def test_the_bare_form_has_three_tools_and_no_system_message(serve: Serve) -> None:
+    async with serve(answering=Script([DONE])) as server:
+        await ClaudeCode(server.url, env=Environment(bare=True)).run("Do it.")
+    body = bodies(server)[0]
+    assert [tool["name"] for tool in body["tools"]] == ["Bash", "Edit", "Read"]
+    assert shape(body["messages"]) == ["u:text+text"]
+
+
+async def test_notes_at_one_place_are_one_message_with_a_blank_line_between(serve: Serve) -> None:
+    async with serve(answering=Script([DONE])) as server:
+        await ClaudeCode(server.url).run("Do it.")
+    assert bodies(server)[0]["messages"][1]["content"] == f"{texts.AGENT_TYPES}\n\n{texts.SKILLS}"
+
+
 async def test_two_runs_of_one_session_send_the_same_bytes(serve: Serve) -> None:
     async with serve(
         answering=Script([says(bash("toolu_1", "echo")), DONE, says(bash("toolu_1", "echo")), DONE])

@@ -27,6 +27,12 @@ CWD = "/home/agent/project"
             id="Edit gets replace_all, in front",
         ),
         pytest.param(
+            "Edit",
+            '{"file_path": "x", "old_string": "a", "new_string": "b", "replace_all": "true"}',
+            '{"replace_all":true,"file_path":"x","old_string":"a","new_string":"b"}',
+            id="Edit keeps a replace_all of its own, coerced",
+        ),
+        pytest.param(
             "Bash",
             f'{{"description": "d", "command": "cd {CWD} && find . -exec ls {{}} \\\\\\\\;"}}',
             '{"command":"find . -exec ls {} \\\\;","description":"d"}',
