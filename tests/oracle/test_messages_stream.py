@@ -2,14 +2,18 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Annotated, Any, get_args
 
 import pytest
+from anthropic.types import RawMessageStreamEvent
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field, TypeAdapter
 
 from conformance.oracle import messages_answers, messages_blocks, messages_stream
 from conformance.oracle.judgement import Judgement
+from conformance.oracle.sse import parse
 
 Rule = Callable[[str], Judgement]
 
@@ -110,6 +114,20 @@ def test_a_stream_in_the_public_form_holds_to_the_grammar(body: str) -> None:
     assert messages_stream.looks_complete(body)
     assert messages_stream.error_in_band(body) is None
     assert not messages_stream.ends_in_error(body)
+
+
+@cache
+def official_types() -> TypeAdapter[Any]:
+    form: Any = Annotated[get_args(RawMessageStreamEvent)[0], Field(discriminator="type")]
+    return TypeAdapter(form)
+
+
+@pytest.mark.parametrize("body", GOOD.values(), ids=GOOD)
+def test_the_good_streams_here_are_what_the_official_client_types(body: str) -> None:
+    types = official_types()
+    events = [json.loads(one.data) for one in parse(body).events if one.name != "ping"]
+    for one in events:
+        assert types.validate_python(one).type == one["type"]
 
 
 @pytest.mark.parametrize("odd", [": ping\n\n", PING, ""])
