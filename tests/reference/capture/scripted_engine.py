@@ -31,13 +31,17 @@ class Asked:
 
 @dataclass
 class Answer:
-    """One response. ``send`` cuts it after so many bytes of the body; ``gate`` holds it back until it is set."""
+    """One response. ``send`` cuts it after so many bytes of the body; ``gate`` holds it back until it is set.
+
+    With ``pause_at`` the first so many bytes of the body are sent, and only what follows waits for the gate.
+    """
 
     status: int = 200
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
     send: int | None = None
     gate: threading.Event | None = None
+    pause_at: int = 0
     hang_up: bool = False
     hang_up_after: bool = False
 
@@ -163,16 +167,25 @@ class ScriptedEngine:
         self.asked.append(Asked(method, path, headers, raw, number))
         self.arrived.set()
         answer = self._answer_to(path)
-        if answer.gate is not None and not await self._held(answer.gate, reader):
-            self.hung_up.set()
+        if not answer.pause_at and not await self._passed(answer, reader):
             return False
         if answer.hang_up:
             return False
         fields = {"content-type": "application/json", "content-length": str(len(answer.body)), **answer.headers}
         lines = [f"HTTP/1.1 {answer.status} Whatever", *(f"{name}: {value}" for name, value in fields.items())]
-        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + answer.body[: answer.send])
+        writer.write("\r\n".join([*lines, "", ""]).encode("latin-1") + answer.body[: answer.pause_at])
+        if answer.pause_at and not await self._passed(answer, reader):
+            return False
+        writer.write(answer.body[answer.pause_at : answer.send])
         await writer.drain()
         return answer.send is None and not answer.hang_up_after
+
+    async def _passed(self, answer: Answer, reader: asyncio.StreamReader) -> bool:
+        """Whether the answer may go on."""
+        if answer.gate is None or await self._held(answer.gate, reader):
+            return True
+        self.hung_up.set()
+        return False
 
     async def _held(self, gate: threading.Event, reader: asyncio.StreamReader) -> bool:
         """Wait at the gate; False if the other side hung up meanwhile."""

@@ -1,5 +1,6 @@
 """The Anthropic Messages API: ``/v1/messages`` and ``/v1/messages/count_tokens``."""
 
+import uuid
 from collections.abc import Iterator
 
 from conformance.reference.capture.dialects.messages.answer import message_of
@@ -28,15 +29,15 @@ class Messages:
 
     def answer(self, view: JSONObject, call: Call) -> JSONObject:
         """The message."""
-        return message_of(view)
+        return message_of(_headed(view, call))
 
     def frames(self, view: JSONObject, call: Call) -> Iterator[bytes]:
         """The message told in events."""
-        return message_stream(view)
+        return message_stream(_headed(view, call))
 
     def relay(self, call: Call) -> MessageRelay:
         """A message that is told while it is generated."""
-        return MessageRelay()
+        return MessageRelay(call.request["model"])
 
     def error(self, refusal: Refusal) -> JSONObject:
         """Anthropic's error object."""
@@ -45,6 +46,12 @@ class Messages:
     def error_frame(self, refusal: Refusal) -> bytes:
         """The error object as an event."""
         return error_event(refusal)
+
+
+def _headed(view: JSONObject, call: Call) -> JSONObject:
+    """The answer with an id and a model, which clients rely on, should the engine have given none."""
+    view_id, model = view.get("id"), view.get("model")
+    return view | {"id": view_id or f"msg_{uuid.uuid4().hex}", "model": model or call.request["model"]}
 
 
 MESSAGES = Messages()

@@ -50,10 +50,10 @@ def message_of(view: JSONObject) -> JSONObject:
 def opening(view: JSONObject) -> JSONObject:
     """The message before anything is said. Its id is the engine's, so that a record can be found for an answer."""
     return {
-        "id": str(view.get("id") or "msg_without_id"),
+        "id": str(view["id"]),
         "type": "message",
         "role": "assistant",
-        "model": str(view.get("model") or ""),
+        "model": str(view["model"]),
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,

@@ -22,7 +22,8 @@ class MessageRelay:
     Calls are held until the end: engines interleave the pieces of parallel calls, and a message has one open block.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: str) -> None:
+        self._model = model
         self._head: JSONObject | None = None
         self._index = -1
         self._open: str | None = None
@@ -35,7 +36,7 @@ class MessageRelay:
         """The events for one chunk."""
         frames = b""
         if self._head is None:
-            self._head = {key: chunk.get(key) for key in ("id", "model")}
+            self._head = {"id": chunk.get("id") or "msg_1", "model": chunk.get("model") or self._model}
             frames += stream.begun(self._head, usage_of(None))
         self._usage = chunk.get("usage") or self._usage
         choice = first_choice(chunk)
