@@ -41,9 +41,7 @@ class ResponsesRelay:
         return opening + b"".join(told)
 
     def end(self) -> bytes:
-        """The end of what is still open, and the terminal event; raises Refusal without a finish."""
-        if self._finish is None:
-            raise engine_garbage("a stream without a finish reason")
+        """The end of what is still open, and the terminal event: without a finish, that of a failed response."""
         end = ending(self._finish)
         if not self._output:
             self._output.append(self._make().message(text_part("")))

@@ -2,11 +2,14 @@
 
 import json
 import threading
+from typing import Any
 
 import pytest
 
+from conformance.reference.capture.dialects.responses.dialect import Responses
 from tests.reference.capture.dialects.responses.speaking import (
     JSON,
+    events_in,
     events_of,
     respond,
     response_of,
@@ -159,6 +162,16 @@ def test_the_stream_stays_alive_by_events_that_keep_their_count(
     assert [event["type"] for event in events].count("response.in_progress") >= 3
     assert told(events)["output"][0]["content"][0]["text"] == "Yes."
     assert [event["type"] for event in events].count("response.created") == 1
+
+
+def test_a_sign_of_life_behind_counted_events_is_not_counted() -> None:
+    call: Any = None
+    dialect = Responses()
+    dialect.chat_request({"model": "policy", "input": "hi"})
+    opening = dialect.ping
+    frames = list(dialect.frames(completion(), call))
+    assert dialect.ping == b": ping\n\n"
+    assert told(events_in(b"".join([opening, dialect.ping, *frames])))["status"] == "completed"
 
 
 OVERFLOW = "This model's maximum context length is 1024 tokens. However, your prompt contains 3200 input tokens"

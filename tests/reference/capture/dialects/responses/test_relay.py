@@ -89,6 +89,14 @@ def test_calls_that_grow_side_by_side_stay_apart(proxy: Proxy, engine: ScriptedE
     assert [(item["call_id"], item["arguments"]) for item in output] == [("call-0", "[]"), ("call-1", "{}")]
 
 
+def test_what_was_said_ends_before_a_call_begins(proxy: Proxy, engine: ScriptedEngine) -> None:
+    engine.plan(stream_of(*SAID["everything"][0]))
+    steps = [event for event in events_of(respond(proxy, stream=True)) if "output_item" in event["type"]]
+    assert [(event["output_index"], event["type"].rpartition(".")[2]) for event in steps] == [
+        *((0, "added"), (0, "done"), (1, "added"), (1, "done"), (2, "added"), (2, "done")),
+    ]
+
+
 def test_thinking_again_after_text_is_an_item_of_its_own(proxy: Proxy, engine: ScriptedEngine) -> None:
     engine.plan(stream_of(chunk(reasoning="a"), chunk(content="b"), chunk(reasoning="c"), chunk("length", content="d")))
     response = streamed(respond(proxy, stream=True))
