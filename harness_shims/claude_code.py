@@ -50,14 +50,15 @@ def launch(
     *,
     home: Path,
     workspace: Path,
-    elsewhere: str,
+    elsewhere: str | None = None,
     session: str | None = None,
     settings: Mapping[str, str] | None = None,
     arguments: Sequence[str] = (),
 ) -> Launch:
     """One ``claude -p`` in ``workspace``; prints one JSON object, in which ``is_error`` tells how it went.
 
-    ``settings`` are further variables, such as ``CLAUDE_CODE_AUTO_COMPACT_WINDOW``.
+    ``settings`` are further variables, such as ``CLAUDE_CODE_AUTO_COMPACT_WINDOW``. With ``elsewhere`` the client does
+    not probe the proxy at its start.
     """
     base = clean_environment(home, {**QUIET, **(settings or {})}, elsewhere=elsewhere)
     env = environment(base, base_url, model, session=session)

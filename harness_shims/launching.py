@@ -65,24 +65,18 @@ class Launch:
 
 
 def clean_environment(
-    home: Path, extra: Mapping[str, str], *, path: str = "/usr/bin:/bin", elsewhere: str = NOWHERE
+    home: Path, extra: Mapping[str, str], *, elsewhere: str | None = NOWHERE, path: str = "/usr/bin:/bin"
 ) -> dict[str, str]:
     """The whole environment of a headless, offline run: a home of its own, nothing of ours.
 
-    Whatever is not loopback goes through ``elsewhere``, where by default nobody listens.
+    Whatever is not loopback is sent to ``elsewhere``, where by default nobody listens; None leaves it to the network.
     """
-    sinks = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), elsewhere)
-    loopback = "127.0.0.1,localhost"
-    return {
-        "PATH": path,
-        "HOME": str(home),
-        "TMPDIR": str(home / "tmp"),
-        "LANG": "C.UTF-8",
-        **sinks,
-        "NO_PROXY": loopback,
-        "no_proxy": loopback,
-        **extra,
-    }
+    sinks: dict[str, str] = {}
+    if elsewhere is not None:
+        sinks = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), elsewhere)
+        sinks |= dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+    own = {"PATH": path, "HOME": str(home), "TMPDIR": str(home / "tmp"), "LANG": "C.UTF-8"}
+    return {**own, **sinks, **extra}
 
 
 def mark_key(session: str) -> str:

@@ -75,6 +75,8 @@ def configuration(
         "model": f"{provider}/{model}",
         "autoupdate": False,
         "share": "disabled",
+        # Headless, nobody can be asked; without it sub-agents also lose a tool.
+        "permission": "allow",
     }
     if instructions is not None:
         written["instructions"] = [instructions]

@@ -78,7 +78,8 @@ class Calls:
     def as_sent(self, answer: Answer) -> list[Block]:
         """The blocks of the answer as the history will hold them; empty where the whole message is dropped.
 
-        Calls come last and with the input as it was run; white space before a call goes, but an empty text stays; of a
+        Calls come last and with the input as it was run; white space before a call goes, said or thought, but an empty
+        text stays; of a
         call with a known id nothing stays, and a text takes its place if nothing else is left.
         """
         calls = [block | {"input": given} for block, given in self._taken]
@@ -90,5 +91,5 @@ class Calls:
 
 
 def _is_blank(block: Block) -> bool:
-    text = block.get("text", "")
-    return block["type"] == "text" and bool(text) and not text.strip()
+    text = block.get("text", "") or block.get("thinking", "")
+    return block["type"] in ("text", "thinking") and bool(text) and not text.strip()

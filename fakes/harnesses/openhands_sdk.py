@@ -172,6 +172,8 @@ class _Run:
                 raw = json.dumps({MALFORMED: True, "error": str(bad)}) if bad.malformed else raw
                 texts = [f"Error: {bad}"]
             else:
+                # What does parse is dumped anew: plain ASCII, with blanks after commas and colons.
+                raw = json.dumps(arguments)
                 finished = finished or name == "finish"
                 texts = await self._delegate(arguments) if name == "task" else [box.run(name, arguments)]
             kept.append({"id": call["id"], "type": "function", "function": {"name": name, "arguments": raw}})

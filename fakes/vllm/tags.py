@@ -1,13 +1,14 @@
 """Tags: how a text says which run, which scope and which next turn it belongs to.
 
 A tag is ``⟦RRRRRR:SS:TTTT⟧``: run, scope and next turn in decimal, zero-padded to six, two and four digits. The task
-prompt carries turn 0; the text, or a free-text argument, of generated turn n carries n + 1.
+prompt carries turn 0; the text, or a free-text argument, of generated turn n carries n + 1. Clients that dump arguments
+again as plain ASCII send the brackets as JSON escapes; that is a tag too.
 """
 
 import re
 from typing import NamedTuple
 
-_TAG = re.compile(r"⟦(\d{6}):(\d{2}):(\d{4})⟧", re.ASCII)
+_TAG = re.compile(r"(?:⟦|\\u27[eE]6)(\d{6}):(\d{2}):(\d{4})(?:⟧|\\u27[eE]7)", re.ASCII)
 
 RUN_LIMIT = 1_000_000
 SCOPE_LIMIT = 100
@@ -31,7 +32,7 @@ def format_tag(run: int, scope: int, turn: int) -> str:
 
 def find_tags(text: str) -> list[Tag]:
     """All tags of a text in order of appearance; anything not of the exact width is no tag."""
-    if "⟦" not in text:
+    if "⟦" not in text and "\\u27" not in text:
         return []
     return [Tag(int(run), int(scope), int(turn)) for run, scope, turn in _TAG.findall(text)]
 
