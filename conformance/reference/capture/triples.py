@@ -50,7 +50,8 @@ def _named_id(entry: JSON) -> int | None:
     token = entry.get("token")
     if isinstance(token, str) and token.startswith("token_id:"):
         number = token.removeprefix("token_id:")
-        return int(number) if number.isascii() and number.isdigit() else -1
+        # No vocabulary needs twenty digits, and Python does not read thousands of them.
+        return int(number) if number.isascii() and number.isdigit() and len(number) < 20 else -1
     return None
 
 

@@ -68,13 +68,21 @@ def _log_prob_fault(log_probs: JSON) -> str | None:
         return "log_probs_missing"
     if not set(map(type, log_probs)) <= {int, float}:
         return "log_prob_not_a_number"
-    if not all(map(math.isfinite, log_probs)):
+    if not all(map(_is_finite, log_probs)):
         return "log_prob_not_finite"
     if NO_ENTRY in log_probs:
         return "log_prob_without_entry"
     if max(log_probs) > HIGHEST_LOG_PROB:
         return "log_prob_above_zero"
     return None
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        # JSON has integers that are beyond every float.
+        return False
 
 
 def _entries_agree(triple: Triple) -> bool:

@@ -116,6 +116,7 @@ BROKEN: dict[str, tuple[JSON, str]] = {
     ),
     "bool_log_prob": (with_choice(logprobs={"content": [{"logprob": False}] * 3}), "log_prob_not_a_number"),
     "nan_log_prob": (with_choice(logprobs={"content": [{"logprob": float("nan")}] * 3}), "log_prob_not_finite"),
+    "beyond_every_float": (with_choice(logprobs={"content": [{"logprob": -(10**400)}] * 3}), "log_prob_not_finite"),
     "no_entry": (with_choice(logprobs={"content": [{"logprob": -9999.0}] * 3}), "log_prob_without_entry"),
     "above_zero": (with_choice(logprobs={"content": [{"logprob": 0.0011}] * 3}), "log_prob_above_zero"),
     "too_few": (with_choice(logprobs={"content": [{"logprob": -1.0}] * 2}), "lengths_differ"),
@@ -125,6 +126,10 @@ BROKEN: dict[str, tuple[JSON, str]] = {
     ),
     "other_id_fields": (
         with_choice(logprobs={"content": [{"token_id": n, "logprob": -1.0} for n in (56, 274, 1)]}),
+        "entry_ids_disagree",
+    ),
+    "unreadable_id": (
+        with_choice(logprobs={"content": [{"token": f"token_id:{'9' * 5000}", "logprob": -1.0}] * 3}),
         "entry_ids_disagree",
     ),
     "lost_ids": (completion(usage={"prompt_tokens": 2, "completion_tokens": 4}), "fewer_ids_than_usage"),
