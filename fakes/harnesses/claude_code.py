@@ -79,7 +79,8 @@ class ClaudeCode:
             if text == COMPACT:
                 ended = await root.compact_by_hand()
             else:
-                ended = await root.work_on(text, max_turns, title=self.env.interactive and number == 0)
+                title, new_process = self.env.interactive and number == 0, not self.one_process
+                ended = await root.work_on(text, max_turns, title=title, new_process=new_process)
             if ended[0] != "answered" and ended[1] != INTERRUPTED:
                 break
         return ended

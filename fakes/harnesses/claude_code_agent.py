@@ -60,9 +60,13 @@ class Agent:
         self._answers = 0
         self._tokens = 0
 
-    async def work_on(self, prompt: str, max_turns: int = 50, *, title: bool = False) -> End:
+    async def work_on(
+        self, prompt: str, max_turns: int = 50, *, title: bool = False, new_process: bool = False
+    ) -> End:
         """Work on what the user, or the agent above, says, until the model answers in plain text."""
         naming = asyncio.create_task(self._name(prompt)) if title else None
+        if new_process and self._before_prompt:
+            self._pick_up()
         self._hear(prompt)
         ended = await self._loop(max_turns)
         if naming is not None:
@@ -111,6 +115,11 @@ class Agent:
         self._before_prompt = []
         self._history.note(*self._owed[:1])
         self._owed = self._owed[1:]
+
+    def _pick_up(self) -> None:
+        """What a new process makes of a session that ends with words of the user's: it has them answered."""
+        self._hear(texts.CONTINUE)
+        self._history.answer([text_block(texts.NO_RESPONSE)])
 
     def _notes(self, note: str | None) -> list[str]:
         """The note, if the tool that it is about is offered."""
