@@ -141,7 +141,7 @@ HISTORIES: dict[str, tuple[JSON, list[JSON]]] = {
         [
             {
                 "type": "agent_message",
-                "author": "/root",
+                "author": "lead",
                 "content": [{"type": "encrypted_content", "encrypted_content": "do"}],
             }
         ],
