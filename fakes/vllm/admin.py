@@ -1,5 +1,7 @@
 """The administration under /_fake: tenants, playbooks, ledger, gates. Never part of vLLM."""
 
+from typing import get_args
+
 import orjson
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,16 +16,7 @@ from fakes.vllm.profiles import UnknownProfile, profile
 from fakes.vllm.reading import read_playbook
 from fakes.vllm.tenants import read_tenant
 
-STATES: dict[str, State] = {
-    "received": "received",
-    "held": "held",
-    "generating": "generating",
-    "finished": "finished",
-    "cut": "cut",
-    "aborted": "aborted",
-    "refused": "refused",
-    "failed": "failed",
-}
+STATES: dict[str, State] = {state: state for state in get_args(State)}
 LONGEST_WAIT = 120.0
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import tiktoken
 from starlette.types import Receive, Scope, Send
 
+from fakes.vllm.answers import Identity, identity
+from fakes.vllm.checks import read_json
 from fakes.vllm.detokenize import Detokenizer, detokenizer
 from fakes.vllm.errors import Refusal
 from fakes.vllm.gates import Gates
@@ -91,6 +93,19 @@ class Call:
             earlier_on_connection=self.scope.get("extensions", {}).get("trackgauge.earlier", 0),
         )
         return self.row
+
+    async def received(self, endpoint: str) -> Any:
+        """Read the body, enter the call into the ledger, and give the body as JSON.
+
+        Raises ``ClientLeft``, and a ``Refusal`` for what is no JSON.
+        """
+        body = await self.read()
+        self.open_row(endpoint, body)
+        return read_json(self.header(b"content-type") or "", body)
+
+    def identity(self, prefix: str, asked: str | None, model: str) -> Identity:
+        """The names of the answer; a header wins over the id that the body asks for."""
+        return identity(prefix, self.header(b"x-request-id") or asked, model, self.profile)
 
     def note(self, **fields: Any) -> None:
         """Change the call's ledger row."""

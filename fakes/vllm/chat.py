@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fakes.vllm import checks
-from fakes.vllm.answers import AnswerOptions, Json, ToolMode, identity
+from fakes.vllm.answers import AnswerOptions, Json, ToolMode
 from fakes.vllm.calls import Call
 from fakes.vllm.chat_answer import chat_body
 from fakes.vllm.chat_stream import Chunk, chat_chunks
@@ -13,7 +13,7 @@ from fakes.vllm.errors import refusal, unknown_model
 from fakes.vllm.parsers import THINK_END, THINK_START
 from fakes.vllm.profiles import Profile
 from fakes.vllm.prompt_logprobs import prompt_logprobs
-from fakes.vllm.requests import ChatRequest, Sampled
+from fakes.vllm.requests import ChatRequest, Sampled, stop_strings, usage_asked
 from fakes.vllm.sample import SampleRequest
 from fakes.vllm.serving import draw, serve
 from fakes.vllm.tenants import TrainerSampling
@@ -53,9 +53,7 @@ class ChatForm:
 
 async def chat_completions(call: Call) -> None:
     """Answer a chat completion."""
-    body = await call.read()
-    call.open_row("chat", body)
-    request = checks.chat_request(checks.read_json(call.header(b"content-type") or "", body), call.profile)
+    request = checks.chat_request(await call.received("chat"), call.profile)
     model = served_model(call, request.model)
     call.note(model=model, streamed=bool(request.stream))
     checks.check_messages(request, model, call.profile)
@@ -71,7 +69,7 @@ async def chat_completions(call: Call) -> None:
     drawn = draw(call, sampled, wanted, as_ids=sampled.prompt_token_ids is not None)
     options = answer_options(call, request, drawn.prompt_token_ids)
     text = call.world.words.text(drawn.prompt_token_ids) if options.return_prompt_text else None
-    names = identity("chatcmpl", call.header(b"x-request-id") or request.request_id, model, call.profile)
+    names = call.identity("chatcmpl", request.request_id, model)
     await serve(call, [drawn], ChatForm(), names, options, text)
 
 
@@ -112,7 +110,6 @@ def sample_request(call: Call, request: ChatRequest) -> SampleRequest:
     ids = checks.token_in(request, call.profile)
     if ids is not None:
         checks.check_ids(ids, call.world.words.size)
-    stop = request.stop or ()
     return SampleRequest(
         tenant=call.tenant.name,
         endpoint="chat",
@@ -125,7 +122,7 @@ def sample_request(call: Call, request: ChatRequest) -> SampleRequest:
         prompt_token_ids=ids,
         prefix_token_ids=required_prefix(request, call.profile),
         max_tokens=wanted_tokens(request),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        stop=stop_strings(request.stop),
         stop_token_ids=tuple(request.stop_token_ids or ()),
         include_stop_str_in_output=request.include_stop_str_in_output,
         n=request.n or 1,
@@ -185,10 +182,8 @@ def tool_mode(request: ChatRequest) -> ToolMode:
 def answer_options(call: Call, request: ChatRequest, prompt_ids: Sequence[int]) -> AnswerOptions:
     """What the answer looks like, from the request, the tenant and the prompt."""
     config = call.tenant.config
-    usage = request.stream_options
     mode = tool_mode(request)
-    include_usage = bool(usage and usage.include_usage)
-    stop = request.stop or ()
+    include_usage, continuous_usage = usage_asked(request.stream_options)
     reasons = config.reasoning_parser is not None
     # The hermes parser and the reasoning parser both ask for special tokens to stay in the text.
     keeps_special = reasons or mode != "none"
@@ -202,14 +197,14 @@ def answer_options(call: Call, request: ChatRequest, prompt_ids: Sequence[int]) 
         include_reasoning=request.include_reasoning,
         tools=mode,
         parallel_calls=request.parallel_tool_calls is not False,
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        stop=stop_strings(request.stop),
         include_stop=request.include_stop_str_in_output,
         skip_hidden=request.skip_special_tokens and not keeps_special,
         thinking=template_kwargs(request).get("enable_thinking", True) is not False,
         reasoning_open=reasoning_open(prompt_ids, call.world.words),
         stream=bool(request.stream),
         include_usage=include_usage,
-        continuous_usage=include_usage and bool(usage and usage.continuous_usage_stats),
+        continuous_usage=continuous_usage,
         reasoning_parser=reasons,
         tool_parser=config.tool_parser is not None,
         role="assistant" if request.add_generation_prompt else str(request.messages[-1].get("role", "assistant")),

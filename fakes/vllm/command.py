@@ -18,7 +18,20 @@ answer to a prompt is found by the tag in it, so the same conversation always ge
   curl http://127.0.0.1:PORT/v1/chat/completions -H 'content-type: application/json' \\
       -d '{"messages": [{"role": "user", "content": "⟦000001:00:0000⟧ go"}], "return_token_ids": true}'
 
-Every route is also served under /t/<tenant>/; tenants, playbooks, ledger and gates are under /_fake/.
+hello.yaml, a turn for each answer (all keys: trackgauge schema playbook):
+  about: Says hello, then goodbye.
+  scopes:
+    main:
+      turns:
+        - text: "Hello. {tag}"                 # the tag of the next turn: the history that holds it gets turn 1
+        - {text: "Goodbye.", fault: {name: cut_stream, at_token: 3}}
+
+A prompt whose tag no playbook knows is answered "off script". Every route is also served under /t/<tenant>/.
+  GET  /_fake/ledger?tenant=&run=              what was asked, sampled and answered
+  GET  /_fake/wait?state=finished&count=N      until N calls are in that state
+  PUT  /_fake/tenants/<tenant>                 how one behaves: profile, models, max_model_len, api_key, ...
+  PUT  /_fake/tenants/<tenant>/runs/<run>      a playbook, as JSON
+  POST /_fake/gates/<tenant>/<name>/open       let turns that wait at a gate go on
 """
 
 

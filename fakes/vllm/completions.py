@@ -3,12 +3,12 @@
 from typing import Any
 
 from fakes.vllm import checks
-from fakes.vllm.answers import AnswerOptions, Json, identity
+from fakes.vllm.answers import AnswerOptions, Json
 from fakes.vllm.calls import Call
 from fakes.vllm.chat import assert_trainer_sampling, served_model
 from fakes.vllm.chat_stream import Chunk
 from fakes.vllm.completion_answer import completion_body, completion_chunks
-from fakes.vllm.requests import CompletionRequest
+from fakes.vllm.requests import CompletionRequest, stop_strings, usage_asked
 from fakes.vllm.sample import SampleRequest
 from fakes.vllm.serving import draw, serve
 from fakes.vllm.writer import Material
@@ -28,10 +28,7 @@ class CompletionForm:
 
 async def completions(call: Call) -> None:
     """Answer a completion, one or several prompts at once."""
-    body = await call.read()
-    call.open_row("completions", body)
-    raw = checks.read_json(call.header(b"content-type") or "", body)
-    request = checks.completion_request(raw, call.profile)
+    request = checks.completion_request(await call.received("completions"), call.profile)
     model = served_model(call, request.model)
     call.note(model=model, streamed=bool(request.stream))
     wanted = wanted_tokens(request)
@@ -41,7 +38,7 @@ async def completions(call: Call) -> None:
         assert_trainer_sampling(request, call.tenant.config.trainer_sampling)
     asked = sample_requests(call, request, wanted)
     drawn = [draw(call, one, wanted, as_ids=one.prompt_token_ids is not None) for one in asked]
-    names = identity("cmpl", call.header(b"x-request-id") or request.request_id, model, call.profile)
+    names = call.identity("cmpl", request.request_id, model)
     await serve(call, drawn, CompletionForm(), names, answer_options(request))
 
 
@@ -51,16 +48,15 @@ def wanted_tokens(request: CompletionRequest) -> int:
 
 def sample_requests(call: Call, request: CompletionRequest, wanted: int) -> list[SampleRequest]:
     """One engine request a prompt."""
-    stop = request.stop or ()
     common: dict[str, Any] = {
         "tenant": call.tenant.name,
         "endpoint": "completions",
         "max_tokens": wanted,
-        "stop": (stop,) if isinstance(stop, str) else tuple(stop),
+        "stop": stop_strings(request.stop),
         "stop_token_ids": tuple(request.stop_token_ids or ()),
         "include_stop_str_in_output": request.include_stop_str_in_output,
         "n": request.n or 1,
-        "alternatives": (request.logprobs or 0) + 1 if request.logprobs else 0,
+        "alternatives": request.logprobs + 1 if request.logprobs else 0,
     }
     requests = []
     for prompt in prompts_of(request):
@@ -83,22 +79,20 @@ def prompts_of(request: CompletionRequest) -> list[str | list[int]]:
 
 
 def answer_options(request: CompletionRequest) -> AnswerOptions:
-    usage = request.stream_options
-    include_usage = bool(usage and usage.include_usage)
-    stop = request.stop or ()
+    include_usage, continuous_usage = usage_asked(request.stream_options)
     return AnswerOptions(
         logprobs=request.logprobs is not None,
         top_logprobs=request.logprobs,
         prompt_logprobs=request.prompt_logprobs,
         return_token_ids=bool(request.return_token_ids),
         as_token_ids=bool(request.return_tokens_as_token_ids),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        stop=stop_strings(request.stop),
         include_stop=request.include_stop_str_in_output,
         skip_hidden=request.skip_special_tokens,
         echo=bool(request.echo),
         stream=bool(request.stream),
         include_usage=include_usage,
-        continuous_usage=include_usage and bool(usage and usage.continuous_usage_stats),
+        continuous_usage=continuous_usage,
         reasoning_parser=False,
         tool_parser=False,
     )

@@ -1,6 +1,5 @@
 """The closed set of faults; the wire layer carries them out, playbooks name them."""
 
-# Named after the real bugs; the wire layer carries them out.
 FAULT_NAMES = (
     "http_error",
     "cut_stream",

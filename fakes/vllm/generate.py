@@ -1,12 +1,12 @@
 """POST /inference/v1/generate: tokens in, tokens out."""
 
 from fakes.vllm import checks
-from fakes.vllm.answers import AnswerOptions, Json, floored, identity, placeholder, ranked, read, usage_of
+from fakes.vllm.answers import AnswerOptions, Json, floored, placeholder, ranked, read, usage_of
 from fakes.vllm.calls import Call
 from fakes.vllm.chat import served_model
 from fakes.vllm.chat_stream import Chunk, Step, steps
 from fakes.vllm.errors import refusal
-from fakes.vllm.requests import GenerateRequest
+from fakes.vllm.requests import GenerateRequest, stop_strings, usage_asked
 from fakes.vllm.sample import Sample, SampleRequest
 from fakes.vllm.serving import draw, serve
 from fakes.vllm.writer import Material
@@ -19,10 +19,7 @@ async def generate(call: Call) -> None:
     """Answer a token prompt with tokens."""
     if call.profile.generate_needs_scale_out and not call.tenant.config.scale_out:
         raise refusal(DISABLED, kind="PermissionDeniedError", status=403)
-    body = await call.read()
-    call.open_row("generate", body)
-    raw = checks.read_json(call.header(b"content-type") or "", body)
-    request = checks.parsed(GenerateRequest, raw)
+    request = checks.parsed(GenerateRequest, await call.received("generate"))
     model = served_model(call, request.model)
     if request.stream and not call.profile.generate_streams:
         raise refusal("Streaming is not supported by this version.")
@@ -33,35 +30,37 @@ async def generate(call: Call) -> None:
     wanted = params.max_tokens
     if wanted is None and call.profile.generate_default_16:
         wanted = DEFAULT_MAX_TOKENS
-    stop = params.stop or ()
     sampled = SampleRequest(
         tenant=call.tenant.name,
         endpoint="generate",
         prompt_token_ids=request.token_ids,
         max_tokens=wanted,
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        stop=stop_strings(params.stop),
         stop_token_ids=tuple(params.stop_token_ids or ()),
         include_stop_str_in_output=params.include_stop_str_in_output,
         n=params.n,
         alternatives=params.logprobs or 0,
     )
     drawn = draw(call, sampled, wanted, as_ids=True)
-    usage = request.stream_options
-    include_usage = bool(usage and usage.include_usage)
-    options = AnswerOptions(
+    names = call.identity("generate-tokens", request.request_id, model)
+    await serve(call, [drawn], GenerateForm(), names, answer_options(request))
+
+
+def answer_options(request: GenerateRequest) -> AnswerOptions:
+    params = request.sampling_params
+    include_usage, continuous_usage = usage_asked(request.stream_options)
+    return AnswerOptions(
         logprobs=params.logprobs is not None,
         top_logprobs=params.logprobs,
         return_token_ids=request.return_token_ids is not False,
-        stop=sampled.stop,
+        stop=stop_strings(params.stop),
         include_stop=params.include_stop_str_in_output,
         stream=bool(request.stream),
         include_usage=include_usage,
-        continuous_usage=include_usage and bool(usage and usage.continuous_usage_stats),
+        continuous_usage=continuous_usage,
         reasoning_parser=False,
         tool_parser=False,
     )
-    names = identity("generate-tokens", call.header(b"x-request-id") or request.request_id, model, call.profile)
-    await serve(call, [drawn], GenerateForm(), names, options)
 
 
 class GenerateForm:

@@ -181,10 +181,6 @@ class Playbook(_Strict):
     scopes: dict[str, Scope] = Field(min_length=1, max_length=100)
     side_calls: list[SideCall] = []
 
-    def scope_number(self, name: str) -> int:
-        """The number of a scope; raises ``KeyError`` for a name that is not there."""
-        return {known: number for number, known in enumerate(self.scopes)}[name]
-
     def turns_of(self, scope: int) -> list[Turn] | None:
         """The turns of a scope by number, or None."""
         scopes = list(self.scopes.values())

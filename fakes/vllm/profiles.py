@@ -158,7 +158,7 @@ def _versions() -> dict[str, Profile]:
         messages_route=False,
         generate_route=False,
     )
-    rows["nemo-rl"] = replace(rows["0.32"], name="nemo-rl", nemo_rl=True, clamps_max_tokens=True)
+    rows["nemo-rl"] = replace(rows["0.32"], name="nemo-rl", nemo_rl=True)
     return rows
 
 

@@ -1,22 +1,20 @@
 """POST /v1/chat/completions/render and /v1/completions/render: prompts as ids, without generating."""
 
 from fakes.vllm import checks, completions
-from fakes.vllm.answers import Json, identity
+from fakes.vllm.answers import Json
 from fakes.vllm.calls import Call
 from fakes.vllm.chat import reasoning_open, sample_request, served_model, template_kwargs, wanted_tokens
-from fakes.vllm.requests import ChatRequest, Sampled
+from fakes.vllm.requests import ChatRequest, Sampled, stop_strings
 
 
 async def render_chat(call: Call) -> None:
     """POST /v1/chat/completions/render: the prompt, without generating."""
-    body = await call.read()
-    call.open_row("render", body)
-    request = checks.chat_request(checks.read_json(call.header(b"content-type") or "", body), call.profile)
+    request = checks.chat_request(await call.received("render"), call.profile)
     model = served_model(call, request.model)
     checks.check_messages(request, model, call.profile)
     sampled = sample_request(call, request)
     ids = call.world.engine.render(sampled)
-    names = identity("chatcmpl", call.header(b"x-request-id") or request.request_id, model, call.profile)
+    names = call.identity("chatcmpl", request.request_id, model)
     call.note(state="finished", status=200, request_id=names.id, model=model, prompt_token_ids=ids)
     await call.answer_json(_rendered(names.id, model, ids, request, call))
 
@@ -54,7 +52,6 @@ def _rendered(request_id: str, model: str, ids: list[int], request: ChatRequest,
 def rendered_sampling(request: Sampled, wanted: int | None, call: Call, prompt_tokens: int) -> Json:
     """The sampling parameters a rendered request carries; Qwen3's own defaults where the client gave none."""
     room = call.tenant.config.max_model_len - prompt_tokens
-    stop = request.stop or []
     return {
         "presence_penalty": request.presence_penalty or 0.0,
         "frequency_penalty": request.frequency_penalty or 0.0,
@@ -63,7 +60,7 @@ def rendered_sampling(request: Sampled, wanted: int | None, call: Call, prompt_t
         "top_p": 0.95 if request.top_p is None else request.top_p,
         "top_k": 20 if request.top_k is None else request.top_k,
         "min_p": 0.0 if request.min_p is None else request.min_p,
-        "stop": [stop] if isinstance(stop, str) else stop,
+        "stop": stop_strings(request.stop),
         "stop_token_ids": request.stop_token_ids or [],
         "max_tokens": room if wanted is None else min(wanted, room),
         "skip_special_tokens": False,
@@ -76,13 +73,10 @@ def rendered_sampling(request: Sampled, wanted: int | None, call: Call, prompt_t
 
 async def render_completion(call: Call) -> None:
     """POST /v1/completions/render: the prompts as ids, without generating."""
-    body = await call.read()
-    call.open_row("render", body)
-    raw = checks.read_json(call.header(b"content-type") or "", body)
-    request = checks.completion_request(raw, call.profile)
+    request = checks.completion_request(await call.received("render"), call.profile)
     model = served_model(call, request.model)
     wanted = completions.wanted_tokens(request)
-    names = identity("cmpl", call.header(b"x-request-id") or request.request_id, model, call.profile)
+    names = call.identity("cmpl", request.request_id, model)
     rendered = []
     for one in completions.sample_requests(call, request, wanted):
         ids = call.world.engine.render(one)

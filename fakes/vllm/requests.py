@@ -23,6 +23,18 @@ class StreamOptions(BaseModel):
     continuous_usage_stats: bool | None = False
 
 
+def stop_strings(given: str | list[str] | None) -> tuple[str, ...]:
+    """The stop strings of a request, which may be one string, a list, or nothing."""
+    return (given,) if isinstance(given, str) else tuple(given or ())
+
+
+def usage_asked(options: StreamOptions | None) -> tuple[bool, bool]:
+    """Whether a stream ends with the usage, and whether each chunk carries it too."""
+    if options is None or not options.include_usage:
+        return False, False
+    return True, bool(options.continuous_usage_stats)
+
+
 class Sampled(_Request):
     """What all generating requests of the OpenAI dialects share."""
 

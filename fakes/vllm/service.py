@@ -10,8 +10,7 @@ from fakes.vllm.chat import normalised, required_prefix, served_model
 from fakes.vllm.errors import Refusal, not_found, refusal
 from fakes.vllm.requests import ChatRequest, CountTokensRequest, DetokenizeRequest, TokenizeRequest
 from fakes.vllm.sample import SampleRequest
-
-LETTERS: dict[int, str] = {}
+from fakes.vllm.tokenizer import letters
 
 
 async def health(call: Call) -> None:
@@ -70,10 +69,7 @@ def _card(name: str, now: int, call: Call) -> Json:
 
 async def tokenize(call: Call) -> None:
     """POST /tokenize, of a text or of a conversation; lengths are not checked."""
-    body = await call.read()
-    call.open_row("tokenize", body)
-    raw = checks.read_json(call.header(b"content-type") or "", body)
-    request = checks.parsed(TokenizeRequest, raw)
+    request = checks.parsed(TokenizeRequest, await call.received("tokenize"))
     model = served_model(call, request.model)
     ids = call.world.engine.render(_tokenized(call, request))
     words = call.world.words
@@ -109,21 +105,13 @@ def _tokenized(call: Call, request: TokenizeRequest) -> SampleRequest:
 
 
 def _spelled(text: bytes) -> str:
-    """Bytes as byte-level BPE files spell them: printable ones as they are, others from U+0100 on."""
-    if not LETTERS:
-        printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-        others = [byte for byte in range(256) if byte not in printable]
-        LETTERS.update({byte: chr(byte) for byte in printable})
-        LETTERS.update({byte: chr(256 + shift) for shift, byte in enumerate(others)})
-    return "".join(LETTERS[byte] for byte in text)
+    letter_of = letters()
+    return "".join(letter_of[byte] for byte in text)
 
 
 async def detokenize(call: Call) -> None:
     """POST /detokenize; special tokens stay."""
-    body = await call.read()
-    call.open_row("detokenize", body)
-    raw = checks.read_json(call.header(b"content-type") or "", body)
-    request = checks.parsed(DetokenizeRequest, raw)
+    request = checks.parsed(DetokenizeRequest, await call.received("detokenize"))
     served_model(call, request.model)
     checks.check_ids(request.tokens, call.world.words.size)
     call.note(state="finished", status=200)
@@ -132,11 +120,7 @@ async def detokenize(call: Call) -> None:
 
 async def count_tokens(call: Call) -> None:
     """POST /v1/messages/count_tokens."""
-    if not call.profile.count_tokens_route:
-        raise not_found()
-    body = await call.read()
-    call.open_row("count_tokens", body)
-    request = checks.parsed(CountTokensRequest, checks.read_json(call.header(b"content-type") or "", body))
+    request = checks.parsed(CountTokensRequest, await call.received("count_tokens"))
     model = _anthropic_model(call, request.model)
     messages = list(request.messages)
     if request.system is not None:
@@ -167,11 +151,7 @@ def _functions(tools: list[Json] | None) -> list[Json] | None:
 
 async def messages(call: Call) -> None:
     """POST /v1/messages: only its refusals; no proxy that captures tokens can use it, as it gives none."""
-    if not call.profile.messages_route:
-        raise not_found()
-    body = await call.read()
-    call.open_row("messages", body)
-    raw = checks.read_json(call.header(b"content-type") or "", body)
+    raw = await call.received("messages")
     _anthropic_model(call, raw.get("model") if isinstance(raw, dict) else None)
     raise _anthropic("NotImplementedError", "This server generates on the OpenAI routes only.", 501)
 

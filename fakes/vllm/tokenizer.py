@@ -55,14 +55,15 @@ def from_tokenizer_json(path: Path) -> tiktoken.Encoding:
     document = json.loads(path.read_text(encoding="utf-8"))
     if document["model"]["type"] != "BPE" or document["pre_tokenizer"]["type"] != "ByteLevel":
         raise ValueError(f"{path.name}: expected a byte-level BPE model, seen {document['model']['type']}")
-    byte_of = _bytes_by_letter()
+    byte_of = {letter: byte for byte, letter in letters().items()}
     ranks = {bytes(byte_of[letter] for letter in token): rank for token, rank in document["model"]["vocab"].items()}
     specials = {token["content"]: token["id"] for token in document["added_tokens"]}
     return tiktoken.Encoding(path.stem, pat_str=_BYTE_LEVEL_PATTERN, mergeable_ranks=ranks, special_tokens=specials)
 
 
-def _bytes_by_letter() -> dict[str, int]:
-    """Byte-level BPE files write printable bytes as themselves and shift the others to U+0100 and up."""
+@functools.cache
+def letters() -> dict[int, str]:
+    """How byte-level BPE files spell each byte: printable ones as themselves, the others from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + shift): byte for shift, byte in enumerate(others)}
+    return {byte: chr(byte) for byte in printable} | {byte: chr(256 + shift) for shift, byte in enumerate(others)}
