@@ -8,7 +8,7 @@ pytestmark = pytest.mark.unit
 
 STREAM = (
     ': hello\n\ndata: {"a": "é🙂"}\n\n:\ndata:bare\r\n\r\nevent: x\nid: 1\n\n'
-    "data: one\ndata: two\n\ndata: cr\r\rdata: [DONE]\n\n"
+    "data: one\r\ndata: two\n\ndata: cr\r\rdata: [DONE]\n\n"
 ).encode()
 EVENTS = ['{"a": "é🙂"}', "bare", "one\ntwo", "cr", "[DONE]"]
 

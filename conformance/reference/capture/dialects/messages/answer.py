@@ -8,8 +8,6 @@ from conformance.reference.capture.jsontext import JSON, JSONObject
 from conformance.reference.capture.streams import text_of
 
 BROKEN_FINISHES = (None, "abort", "error")
-WRAPPING = 64
-"""How much deeper than in the answer an input is nested at most."""
 
 
 @dataclass(frozen=True)
@@ -101,19 +99,12 @@ def input_of(arguments: str) -> JSONObject:
         return {}
     try:
         value: JSON = jsontext.read(arguments.encode("utf-8", "surrogatepass"))
-        jsontext.write(_wrapped(value))
     except ValueError:
         value = None
     if isinstance(value, dict):
         return value
     length = len(arguments.encode("utf-16-le", "surrogatepass")) // 2
     return {"__unparsedToolInput": {"raw": arguments, "len": length}}
-
-
-def _wrapped(value: JSON) -> JSON:
-    for _ in range(WRAPPING):
-        value = [value]
-    return value
 
 
 def ending(choice: JSONObject, content: Content) -> JSONObject:

@@ -84,7 +84,8 @@ def test_what_harnesses_flip_between_calls_does_not_change_the_prompt(flipped: J
 
 
 def test_text_blocks_of_a_user_are_lines_of_one_string() -> None:
-    assert messages(user(text("a"), text(""), text("b"))) == [{"role": "user", "content": "a\nb"}]
+    told = messages(user(text(" a"), text(""), text("b \n")))
+    assert told == [{"role": "user", "content": " a\nb \n"}]
 
 
 def test_each_tool_result_is_a_message_and_text_around_it_a_users() -> None:

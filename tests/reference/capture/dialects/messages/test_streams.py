@@ -13,7 +13,7 @@ from conformance.oracle.messages_stream import ends_in_error, grammar, looks_com
 from tests.reference.capture.dialects.messages.speaking import error_of, events_of, send, streamed
 from tests.reference.capture.dialects.messages.test_answers import chunks_of
 from tests.reference.capture.running import Proxy, Reply
-from tests.reference.capture.scripted_engine import Answer, ScriptedEngine, completion, with_message
+from tests.reference.capture.scripted_engine import Answer, ScriptedEngine, completion, with_choice, with_message
 
 pytestmark = pytest.mark.unit
 
@@ -122,6 +122,13 @@ def test_an_error_of_the_engine_amid_its_stream_is_told(proxy: Proxy, engine: Sc
     reply = send(proxy, model="plain", stream=True)
     assert ends_in_error(reply.raw.decode())
     assert events_of(reply)[-1]["error"] == {"type": "api_error", "message": "worker died"}
+
+
+def test_a_relayed_stream_without_a_finish_ends_in_an_error(proxy: Proxy, engine: ScriptedEngine) -> None:
+    body = chunks_of(with_choice(finish_reason=None))
+    engine.plan(Answer(body=body, headers=EVENTS), Answer(body=b"data: [DONE]\n\n", headers=EVENTS))
+    assert ends_in_error(send(proxy, model="plain", stream=True).raw.decode())
+    assert error_of(send(proxy, model="plain", stream=True))[0] == 502
 
 
 def test_garbage_amid_a_relayed_stream_is_told(proxy: Proxy, engine: ScriptedEngine) -> None:
