@@ -89,13 +89,15 @@ class Agent:
         )
 
     async def _answer(self) -> bool:
-        """One answer, over as many streams as it takes; whether anything was called. What a cut stream told counts."""
-        called = False
+        """One answer, over as many streams as it takes; whether the last of them called anything.
+
+        What a cut stream told stays, and what it called is run, but a whole answer in plain text ends the turn.
+        """
         self.client.new_call()
         for reconnects in range(self.client.patience.streams + 1):
             end = await self._ask(self.history.written(), None)
             self.last_said = last_text(end.items) or (self.last_said if end.how != "completed" else None)
-            called = await self._take(end.items) or called
+            called = await self._take(end.items)
             if end.tokens is not None:
                 self.tokens = end.tokens
             if await self._is_over(end, reconnects):

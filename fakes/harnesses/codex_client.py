@@ -136,7 +136,9 @@ def _end_of(outcome: Outcome) -> StreamEnd:
     wait = _retry_after(answer)
     code = body.get("error", {}).get("code") if isinstance(body.get("error"), dict) else None
     final = answer.status == 400 or (answer.status == 429 and wait is None) or code in _OVERLOADED
-    return StreamEnd(how="fatal" if final else "retry", error=f"{answer.status}: {error_text(body)}", wait=wait)
+    # The real one shows a 400 to the user, and to a parent agent, as it came.
+    why = answer.body_text if answer.status == 400 else f"{answer.status}: {error_text(body)}"
+    return StreamEnd(how="fatal" if final else "retry", error=why, wait=wait)
 
 
 def _body(answer: Received) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def body(
         "input": history,
         "tools": tools,
         "tool_choice": "auto",
-        "parallel_tool_calls": True,
+        "parallel_tool_calls": compaction is None,
         "reasoning": {"summary": "auto"},
         "store": False,
         "include": ["reasoning.encrypted_content"],

@@ -123,8 +123,11 @@ def _failure(error: Item) -> StreamEnd:
 
 
 def _object(text: str) -> Item:
+    """The data of an event; empty for what the real one cannot read either, half of a surrogate pair included."""
     try:
         found = json.loads(text)
+        if "\\ud" in text.lower():
+            json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

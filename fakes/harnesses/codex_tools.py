@@ -61,7 +61,7 @@ def offered(*, with_agents: bool) -> list[dict[str, Any]]:
         "description": "Handle sub-agents.",
         "tools": [_function(name, *arguments) for name, arguments in _AGENT_TOOLS.items()],
     }
-    search = {"type": "web_search", "external_web_access": False}
+    search = {"type": "web_search", "external_web_access": True}
     return [*functions[:4], *([namespace] if with_agents else []), *functions[4:], search]
 
 
