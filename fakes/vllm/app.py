@@ -18,7 +18,7 @@ from fakes.vllm.errors import ENGINE_DEAD, Refusal, not_found, refusal, unauthor
 from fakes.vllm.gates import Gates
 from fakes.vllm.ledger import Ledger
 from fakes.vllm.profiles import DEFAULT, Profile, profile
-from fakes.vllm.sample import Engine
+from fakes.vllm.sample import Engine, PrefixNotSpliced
 from fakes.vllm.tenants import DEFAULT_TENANT, Tenants
 
 log = logging.getLogger(__name__)
@@ -95,8 +95,7 @@ class FakeVllm:
             if call.row is None:
                 await self._enter_refused(call)
             await call.refuse(error)
-        except AssertionError as error:
-            # NeMo-RL's own assertions on prefixes; its server lets them through as unhandled.
+        except PrefixNotSpliced as error:
             await call.refuse(refusal(str(error), kind="InternalServerError", status=500))
         except RecursionError:
             await call.refuse(refusal("The body is nested too deeply.", kind="Bad Request"))

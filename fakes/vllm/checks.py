@@ -150,8 +150,7 @@ def _check_named_tool(choice: Raw, tools: Any, profile: Profile) -> None:
             f"Expected field `name` in `function` in `tool_choice`! {usage}",
             param="tool_choice.function.name",
         )
-    known = [t.get("function", {}).get("name") for t in tools if isinstance(t, dict)]
-    if name not in known:
+    if name not in [_function(tool).get("name") for tool in (tools if isinstance(tools, list) else ())]:
         raise invalid(
             profile,
             "The tool specified in `tool_choice` does not match any of the specified `tools`",
@@ -197,13 +196,20 @@ def check_messages(request: ChatRequest, model: str, profile: Profile) -> None:
 
 
 def _check_history_arguments(message: Mapping[str, Any]) -> None:
-    for call in message.get("tool_calls") or ():
-        arguments = call.get("function", {}).get("arguments") if isinstance(call, Mapping) else None
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        arguments = _function(call).get("arguments")
         if isinstance(arguments, str) and arguments:
             try:
                 json.loads(arguments)
             except json.JSONDecodeError as error:
                 raise refusal(str(error)) from None
+
+
+def _function(holder: Any) -> Mapping[str, Any]:
+    """The function of a tool or a call, however odd that is."""
+    function = holder.get("function") if isinstance(holder, Mapping) else None
+    return function if isinstance(function, Mapping) else {}
 
 
 def check_sampling(request: Sampled, limit: int, wanted: int | None, profile: Profile) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fakes.vllm import tokenizer
 from fakes.vllm.playbook import When
-from fakes.vllm.sample import SampleRequest
+from fakes.vllm.sample import PrefixNotSpliced, SampleRequest
 from fakes.vllm.tags import Tag
 from fakes.vllm.template import (
     EMPTY_THINK,
@@ -95,7 +95,7 @@ def splice(request: SampleRequest, segmenter: Segmenter, switches: Switches, ids
     """The prompt with its beginning replaced by ``required_prefix_token_ids``, as NeMo-RL's server does it.
 
     The history up to the last assistant message is rendered alone; from its last end token on, the template's ids
-    follow the prefix, whose own end token is dropped. Raises ``AssertionError`` where that server would.
+    follow the prefix, whose own end token is dropped. Raises ``PrefixNotSpliced`` where that server fails.
     """
     end = segmenter.encoding.encode_single_token(TURN_END)
     messages = request.messages or []
@@ -111,7 +111,7 @@ def splice(request: SampleRequest, segmenter: Segmenter, switches: Switches, ids
     before = min(len(joined_ids(segmenter.block(text) for text in alone)), len(ids))
     cut = next((at for at in range(before - 1, -1, -1) if ids[at] == end), None)
     if cut is None:
-        raise AssertionError("no end-of-turn token in the chat-templated prefix")
+        raise PrefixNotSpliced("no end-of-turn token in the chat-templated prefix")
     prefix = list(request.prefix_token_ids or ())
     if prefix[-1] == end:
         prefix.pop()

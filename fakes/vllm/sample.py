@@ -97,16 +97,20 @@ class PromptTooLong(Exception):
         self.limit = limit
 
 
+class PrefixNotSpliced(Exception):
+    """Raised where NeMo-RL's server fails an assertion on ``required_prefix_token_ids``; answered as unhandled."""
+
+
 class Engine(Protocol):
     """What the endpoints need of the engine. ``draw`` counts the attempt; ``render`` never does."""
 
     def render(self, request: SampleRequest) -> list[int]:
-        """Prompt ids of the request, without drawing."""
+        """Prompt ids of the request, without drawing. Raises ``PrefixNotSpliced``."""
         ...
 
     def draw(self, request: SampleRequest) -> Drawn:
         """Render, find the turn, count the attempt, sample.
 
-        Raises ``PromptTooLong`` before the attempt is counted.
+        Raises ``PromptTooLong`` and ``PrefixNotSpliced`` before the attempt is counted.
         """
         ...

@@ -1,5 +1,6 @@
 """Refusals that the recording does not hold, and what the ledger says of them."""
 
+import json
 from typing import Any
 
 import pytest
@@ -78,6 +79,21 @@ def test_a_body_of_the_wrong_shape_is_a_validation_error(fake: Served, body: obj
     reply = fake.call("POST", "/v1/chat/completions", raw)
     assert reply.status == 400
     assert reply.json()["error"]["message"].startswith("1 validation error:\n  {'type': ")
+
+
+@pytest.mark.parametrize("tools", [5, "x", [5], [{"function": "f"}], [{"function": None}]], ids=json.dumps)
+def test_odd_tools_beside_a_named_choice_are_the_clients_mistake(fake: Served, tools: object) -> None:
+    named = {"type": "function", "function": {"name": "f"}}
+    asked = {"messages": [{"role": "user", "content": "x"}], "tools": tools, "tool_choice": named}
+    reply = fake.call("POST", "/v1/chat/completions", asked)
+    assert (reply.status, reply.json()["error"]["code"]) == (400, 400)
+
+
+@pytest.mark.parametrize("calls", [5, [5], [{"function": "f"}], [{"function": {"arguments": 5}}]], ids=json.dumps)
+def test_odd_calls_in_the_history_break_no_old_version(play: Play, calls: object) -> None:
+    script = play({"text": "{tag} x"}, tenant={"profile": "0.28"})
+    history = [*script.request()["messages"], {"role": "assistant", "content": "", "tool_calls": calls}]
+    assert script.ask(messages=history).status == 200
 
 
 def test_no_tool_parser_refuses_tools_chosen_by_the_model(play: Play) -> None:
