@@ -95,6 +95,24 @@ class Scene:
 
         ``task`` is the user's text or a whole list of messages; further keywords go into the body as they are.
         """
+        if task is None:
+            task = self.task()
+        messages = [{"role": "user", "content": task}] if isinstance(task, str) else task
+        streaming: dict[str, JSON] = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
+        whole = {"model": model, "messages": messages, **streaming, **body}
+        return self.post("/chat/completions", whole, session=session, by=by, parent=parent, headers=headers)
+
+    def post(
+        self,
+        path: str,
+        body: Mapping[str, JSON],
+        *,
+        session: str | None = "",
+        by: str | None = None,
+        parent: str | None = None,
+        headers: AnyHeaders = (),
+    ) -> Call:
+        """A call of any dialect under way; ``path`` is what stands behind ``/v1``. ``session`` and ``by`` as above."""
         identity = self.session() if session == "" else session
         pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         base_path = "/v1"
@@ -106,16 +124,7 @@ class Scene:
             base_path = carried.base_path
             if carried.api_key is not None:
                 pairs.append(("Authorization", f"Bearer {carried.api_key}"))
-        if task is None:
-            task = self.task()
-        messages = [{"role": "user", "content": task}] if isinstance(task, str) else task
-        streaming: dict[str, JSON] = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
-        return self.client.send(
-            "POST",
-            f"{base_path}/chat/completions",
-            {"model": model, "messages": messages, **streaming, **body},
-            headers=pairs,
-        )
+        return self.client.send("POST", f"{base_path}{path}", body, headers=pairs)
 
     async def openhands_nv(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
         """A whole run of the Gym fork's agent, with its session in the body."""
