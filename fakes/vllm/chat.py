@@ -4,51 +4,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fakes.vllm import checks
-from fakes.vllm.answers import AnswerOptions, Json, ToolMode
+from fakes.vllm.answers import AnswerOptions, ToolMode
 from fakes.vllm.calls import Call
 from fakes.vllm.chat_answer import chat_body
-from fakes.vllm.chat_stream import Chunk, chat_chunks
+from fakes.vllm.chat_stream import chat_chunks
 from fakes.vllm.detokenize import Detokenizer
 from fakes.vllm.errors import refusal, unknown_model
+from fakes.vllm.forms import Form
 from fakes.vllm.parsers import THINK_END, THINK_START
 from fakes.vllm.profiles import Profile
-from fakes.vllm.prompt_logprobs import prompt_logprobs
 from fakes.vllm.requests import ChatRequest, Sampled, stop_strings, usage_asked
 from fakes.vllm.sample import SampleRequest
 from fakes.vllm.serving import draw, serve
 from fakes.vllm.tenants import TrainerSampling
-from fakes.vllm.writer import Material
 
 MESSAGE_KEYS = ("role", "content", "name", "tool_calls", "tool_call_id", "reasoning", "reasoning_content", "tools")
 
-
-class ChatForm:
-    """The chat dialect."""
-
-    def body(self, material: Material) -> Json:
-        prompt = material.prompts[0]
-        wanted = material.options.prompt_logprobs
-        return chat_body(
-            material.identity,
-            prompt,
-            material.samples[0],
-            material.options,
-            material.words,
-            material.profile,
-            prompt_text=material.prompt_text,
-            prompt_logprobs=prompt_logprobs(prompt, wanted, material.words) if wanted is not None else None,
-        )
-
-    def chunks(self, material: Material) -> list[Chunk]:
-        return chat_chunks(
-            material.identity,
-            material.prompts[0],
-            material.samples[0],
-            material.options,
-            material.words,
-            material.profile,
-            prompt_text=material.prompt_text,
-        )
+CHAT = Form(chat_body, chat_chunks)
 
 
 async def chat_completions(call: Call) -> None:
@@ -70,7 +42,7 @@ async def chat_completions(call: Call) -> None:
     options = answer_options(call, request, drawn.prompt_token_ids)
     text = call.world.words.text(drawn.prompt_token_ids) if options.return_prompt_text else None
     names = call.identity("chatcmpl", request.request_id, model)
-    await serve(call, [drawn], ChatForm(), names, options, text)
+    await serve(call, [drawn], CHAT, names, options, text)
 
 
 def served_model(call: Call, asked: str | None) -> str:

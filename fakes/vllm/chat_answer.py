@@ -6,7 +6,6 @@ from fakes.vllm.answers import (
     AnswerOptions,
     Identity,
     Json,
-    PromptLogProbs,
     Reading,
     Usage,
     floored,
@@ -17,8 +16,10 @@ from fakes.vllm.answers import (
     usage_of,
 )
 from fakes.vllm.detokenize import Detokenizer
+from fakes.vllm.forms import Material
 from fakes.vllm.parsers import CALL_START, THINK_END, THINK_START, ParsedCall, extract_calls, split_reasoning
 from fakes.vllm.profiles import Profile
+from fakes.vllm.prompt_logprobs import prompt_logprobs
 from fakes.vllm.sample import Sample
 
 
@@ -183,13 +184,11 @@ def buffered_finish(sample: Sample, called: bool, options: AnswerOptions, profil
     return sample.finish_reason
 
 
-def chat_choice(
-    index: int, reading: Reading, options: AnswerOptions, names: Identity, words: Detokenizer, profile: Profile
-) -> Json:
+def chat_choice(index: int, sample: Sample, material: Material) -> Json:
     """One choice of a buffered chat completion."""
-    sample = reading.sample
+    options, words, profile = material.options, material.words, material.profile
     hidden = hides_metadata(options, profile)
-    message, called = spoken(index, reading, options, names, profile)
+    message, called = spoken(index, read(sample, options, words), options, material.identity, profile)
     shown = shows_logprobs(options, profile) and not hidden
     choice: Json = {
         "index": index,
@@ -216,35 +215,25 @@ def add_triple(body: Json, prompt_ids: list[int], samples: Sequence[Sample]) -> 
         }
 
 
-def chat_body(
-    identity: Identity,
-    prompt_ids: list[int],
-    samples: Sequence[Sample],
-    options: AnswerOptions,
-    words: Detokenizer,
-    profile: Profile,
-    *,
-    prompt_text: str | None = None,
-    prompt_logprobs: PromptLogProbs | None = None,
-) -> Json:
+def chat_body(material: Material) -> Json:
     """The body of a buffered chat completion."""
+    options, words, profile = material.options, material.words, material.profile
+    prompt_ids, samples = material.prompts[0], material.samples[0]
+    wanted = options.prompt_logprobs
     body: Json = {
-        "id": identity.id,
+        "id": material.identity.id,
         "object": "chat.completion",
-        "created": identity.created,
-        "model": identity.model,
-        "choices": [
-            chat_choice(index, read(sample, options, words), options, identity, words, profile)
-            for index, sample in enumerate(samples)
-        ],
+        "created": material.identity.created,
+        "model": material.identity.model,
+        "choices": [chat_choice(index, sample, material) for index, sample in enumerate(samples)],
         "service_tier": None,
         "system_fingerprint": profile.system_fingerprint,
         "usage": chat_usage(len(prompt_ids), samples, options, words, profile),
-        "prompt_logprobs": prompt_logprobs,
+        "prompt_logprobs": prompt_logprobs(prompt_ids, wanted, words) if wanted is not None else None,
         "prompt_token_ids": prompt_ids if options.return_token_ids else None,
     }
     if profile.prompt_text:
-        body["prompt_text"] = prompt_text
+        body["prompt_text"] = material.prompt_text
     body["kv_transfer_params"] = None
     if profile.transfer_and_metrics:
         body["ec_transfer_params"] = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fakes.vllm.answers import AnswerOptions, Identity, Json, Reading, Usage, read, usage_of
+from fakes.vllm.answers import AnswerOptions, Json, Reading, Usage, read, usage_of
 from fakes.vllm.chat_answer import (
     chat_entries,
     hides_metadata,
@@ -12,16 +12,9 @@ from fakes.vllm.chat_answer import (
 )
 from fakes.vllm.deltas import CallDelta, Delta, DeltaParser, Released, StreamParsing
 from fakes.vllm.detokenize import HIDDEN, Detokenizer
+from fakes.vllm.forms import Chunk, Material
 from fakes.vllm.profiles import Profile
 from fakes.vllm.sample import Sample
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """One event of a stream. ``tokens`` is how many tokens of its choice are out once it was sent."""
-
-    body: Json
-    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +108,14 @@ def _lagging(reading: Reading, bounds: list[tuple[int, int]], lag: int, words: D
 class _ChoiceStream:
     """The state of one choice while its chunks are made."""
 
-    def __init__(
-        self,
-        index: int,
-        reading: Reading,
-        options: AnswerOptions,
-        names: Identity,
-        words: Detokenizer,
-        profile: Profile,
-    ) -> None:
+    def __init__(self, index: int, sample: Sample, material: Material) -> None:
         self.index = index
-        self.names = names
-        self.sample = reading.sample
-        self.options = options
-        self.profile = profile
-        self.words = words
-        self.steps = steps(reading, options, words)
+        self.names = material.identity
+        self.sample = sample
+        self.options = options = material.options
+        self.profile = profile = material.profile
+        self.words = words = material.words
+        self.steps = steps(read(sample, options, words), options, words)
         self.hidden = hides_metadata(options, profile)
         self.shown = shows_logprobs(options, profile) and not self.hidden
         self.entries = chat_entries(self.sample, options, words, profile) if self.shown else []
@@ -245,42 +230,30 @@ def _joined(deltas: Sequence[Delta]) -> Delta:
     return joined
 
 
-def chat_chunks(
-    identity: Identity,
-    prompt_ids: list[int],
-    samples: Sequence[Sample],
-    options: AnswerOptions,
-    words: Detokenizer,
-    profile: Profile,
-    *,
-    prompt_text: str | None = None,
-) -> list[Chunk]:
+def chat_chunks(material: Material) -> list[Chunk]:
     """All chunks of a streamed chat completion, ``[DONE]`` not among them."""
+    prompt_tokens = len(material.prompts[0])
     head: Json = {
-        "id": identity.id,
+        "id": material.identity.id,
         "object": "chat.completion.chunk",
-        "created": identity.created,
-        "model": identity.model,
+        "created": material.identity.created,
+        "model": material.identity.model,
     }
-    choices = [
-        _ChoiceStream(index, read(sample, options, words), options, identity, words, profile)
-        for index, sample in enumerate(samples)
-    ]
-    chunks = [Chunk(_role_chunk(head, c.index, prompt_ids, prompt_text, options, profile)) for c in choices]
+    choices = [_ChoiceStream(index, sample, material) for index, sample in enumerate(material.samples[0])]
+    chunks = [Chunk(_role_chunk(head, c.index, material)) for c in choices]
     for turn in range(max(len(c.steps) for c in choices)):
         for stream in choices:
             if turn < len(stream.steps):
-                chunk = _step_chunk(head, stream, stream.steps[turn], len(prompt_ids))
+                chunk = _step_chunk(head, stream, stream.steps[turn], prompt_tokens)
                 if chunk is not None:
                     chunks.append(chunk)
-    if options.include_usage:
-        chunks.append(Chunk(_usage_chunk(head, len(prompt_ids), choices)))
+    if material.options.include_usage:
+        chunks.append(Chunk(_usage_chunk(head, prompt_tokens, choices)))
     return chunks
 
 
-def _role_chunk(
-    head: Json, index: int, prompt_ids: list[int], prompt_text: str | None, options: AnswerOptions, profile: Profile
-) -> Json:
+def _role_chunk(head: Json, index: int, material: Material) -> Json:
+    options, profile, prompt_ids = material.options, material.profile, material.prompts[0]
     role = {"role": options.role, "content": ""}
     choice = {"index": index, "delta": role, "logprobs": None, "finish_reason": None}
     body = {**head, "choices": [choice]}
@@ -288,7 +261,7 @@ def _role_chunk(
         body["usage"] = _usage(len(prompt_ids), 0, 0, options, profile)
     body["prompt_token_ids"] = prompt_ids if options.return_token_ids else None
     if profile.prompt_text:
-        body["prompt_text"] = prompt_text
+        body["prompt_text"] = material.prompt_text
     return body
 
 

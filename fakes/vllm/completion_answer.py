@@ -14,11 +14,11 @@ from fakes.vllm.answers import (
     token_texts,
     usage_of,
 )
-from fakes.vllm.chat_stream import Chunk, Step, steps
+from fakes.vllm.chat_stream import Step, steps
 from fakes.vllm.detokenize import Detokenizer
+from fakes.vllm.forms import Chunk, Material
 from fakes.vllm.prompt_logprobs import prompt_logprobs
 from fakes.vllm.sample import Sample
-from fakes.vllm.writer import Material
 
 
 def completion_logprobs(

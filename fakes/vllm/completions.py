@@ -3,27 +3,17 @@
 from typing import Any
 
 from fakes.vllm import checks
-from fakes.vllm.answers import AnswerOptions, Json
+from fakes.vllm.answers import AnswerOptions
 from fakes.vllm.calls import Call
 from fakes.vllm.chat import assert_trainer_sampling, served_model
-from fakes.vllm.chat_stream import Chunk
 from fakes.vllm.completion_answer import completion_body, completion_chunks
+from fakes.vllm.forms import Form
 from fakes.vllm.requests import CompletionRequest, stop_strings, usage_asked
 from fakes.vllm.sample import SampleRequest
 from fakes.vllm.serving import draw, serve
-from fakes.vllm.writer import Material
 
 DEFAULT_MAX_TOKENS = 16
-
-
-class CompletionForm:
-    """The completions dialect."""
-
-    def body(self, material: Material) -> Json:
-        return completion_body(material)
-
-    def chunks(self, material: Material) -> list[Chunk]:
-        return completion_chunks(material)
+COMPLETION = Form(completion_body, completion_chunks)
 
 
 async def completions(call: Call) -> None:
@@ -39,7 +29,7 @@ async def completions(call: Call) -> None:
     asked = sample_requests(call, request, wanted)
     drawn = [draw(call, one, wanted, as_ids=one.prompt_token_ids is not None) for one in asked]
     names = call.identity("cmpl", request.request_id, model)
-    await serve(call, drawn, CompletionForm(), names, answer_options(request))
+    await serve(call, drawn, COMPLETION, names, answer_options(request))
 
 
 def wanted_tokens(request: CompletionRequest) -> int:

@@ -4,12 +4,12 @@ from fakes.vllm import checks
 from fakes.vllm.answers import AnswerOptions, Json, floored, placeholder, ranked, read, usage_of
 from fakes.vllm.calls import Call
 from fakes.vllm.chat import served_model
-from fakes.vllm.chat_stream import Chunk, Step, steps
+from fakes.vllm.chat_stream import Step, steps
 from fakes.vllm.errors import refusal
+from fakes.vllm.forms import Chunk, Form, Material
 from fakes.vllm.requests import GenerateRequest, stop_strings, usage_asked
 from fakes.vllm.sample import Sample, SampleRequest
 from fakes.vllm.serving import draw, serve
-from fakes.vllm.writer import Material
 
 DISABLED = "Scale-out endpoints are disabled. Restart vllm serve with --enable-scale-out to enable them."
 DEFAULT_MAX_TOKENS = 16
@@ -43,7 +43,7 @@ async def generate(call: Call) -> None:
     )
     drawn = draw(call, sampled, wanted, as_ids=True)
     names = call.identity("generate-tokens", request.request_id, model)
-    await serve(call, [drawn], GenerateForm(), names, answer_options(request))
+    await serve(call, [drawn], Form(generate_body, generate_chunks), names, answer_options(request))
 
 
 def answer_options(request: GenerateRequest) -> AnswerOptions:
@@ -63,14 +63,9 @@ def answer_options(request: GenerateRequest) -> AnswerOptions:
     )
 
 
-class GenerateForm:
-    """The token dialect: rich since 0.30, spare before."""
-
-    def body(self, material: Material) -> Json:
-        return rich_body(material) if material.profile.generate_rich else spare_body(material)
-
-    def chunks(self, material: Material) -> list[Chunk]:
-        return generate_chunks(material)
+def generate_body(material: Material) -> Json:
+    """The buffered body: rich since 0.30, spare before."""
+    return rich_body(material) if material.profile.generate_rich else spare_body(material)
 
 
 def token_entries(sample: Sample, step: tuple[int, int], material: Material) -> list[Json]:

@@ -8,8 +8,9 @@ from fakes.vllm.answers import AnswerOptions, Identity, read, usage_of
 from fakes.vllm.calls import Call, ClientLeft
 from fakes.vllm.chat_answer import spoken
 from fakes.vllm.errors import prompt_too_long, requested_too_much
+from fakes.vllm.forms import Form, Material
 from fakes.vllm.sample import Drawn, PromptTooLong, SampleRequest
-from fakes.vllm.writer import Form, Material, Writer
+from fakes.vllm.writer import Writer
 from fakes.vllm.writing_faults import writing_of
 
 

@@ -6,7 +6,7 @@ Streaming parsers and buffered ones read the same generation differently (white 
 from collections.abc import Sequence
 
 from fakes.vllm.answers import Json
-from fakes.vllm.chat_stream import Chunk
+from fakes.vllm.forms import Chunk
 
 
 def streamed_message(chunks: Sequence[Chunk], buffered: Json) -> Json:

@@ -3,49 +3,20 @@
 import asyncio
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
 
 from fakes.vllm.answer_faults import Answer, reported_ids, spoil
-from fakes.vllm.answers import AnswerOptions, Identity, Json
 from fakes.vllm.calls import EVENTS, JSON, Call, ClientLeft
-from fakes.vllm.chat_stream import Chunk
-from fakes.vllm.detokenize import Detokenizer
 from fakes.vllm.errors import ENGINE_DEAD, envelope
+from fakes.vllm.forms import Chunk, Form, Material
 from fakes.vllm.jsontext import json_bytes
 from fakes.vllm.ledger import State
 from fakes.vllm.profiles import Profile
-from fakes.vllm.sample import Fault, Sample
+from fakes.vllm.sample import Fault
 from fakes.vllm.streamed_message import streamed_message
 from fakes.vllm.writing_faults import Writing
 
 DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
-
-
-class Form(Protocol):
-    """How an endpoint writes generations: its dialect."""
-
-    def body(self, material: "Material") -> Json:
-        """The body of a buffered answer."""
-        ...
-
-    def chunks(self, material: "Material") -> list[Chunk]:
-        """The chunks of a streamed answer, without the end marker."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Material:
-    """Everything a dialect assembles an answer from; ``prompts`` and ``samples`` have one row a prompt."""
-
-    identity: Identity
-    prompts: list[list[int]]
-    samples: list[list[Sample]]
-    options: AnswerOptions
-    words: Detokenizer
-    profile: Profile
-    prompt_text: str | None = None
 
 
 class Writer:

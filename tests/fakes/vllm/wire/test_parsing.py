@@ -12,6 +12,7 @@ from fakes.vllm.answers import AnswerOptions, Identity, Json
 from fakes.vllm.chat_answer import chat_body
 from fakes.vllm.chat_stream import chat_chunks
 from fakes.vllm.detokenize import detokenizer
+from fakes.vllm.forms import Material
 from fakes.vllm.parsers import ParsedCall, extract_calls, split_reasoning
 from fakes.vllm.profiles import profile
 from fakes.vllm.sample import FinishReason, Sample
@@ -29,8 +30,12 @@ def sample(text: str, *, chunking: tuple[int, ...] = (), finish: FinishReason = 
     return Sample(ids, [-0.5] * len(ids), finish, chunking=chunking, **more)
 
 
+def material(options: AnswerOptions, *samples: Sample, version: str = "0.32") -> Material:
+    return Material(NAMES, [[1]], [list(samples)], options, WORDS, profile(version))
+
+
 def buffered(one: Sample, options: AnswerOptions, version: str = "0.32") -> Json:
-    body = chat_body(NAMES, [1], [one], options, WORDS, profile(version))
+    body = chat_body(material(options, one, version=version))
     choice: Json = body["choices"][0]
     return choice
 
@@ -38,7 +43,7 @@ def buffered(one: Sample, options: AnswerOptions, version: str = "0.32") -> Json
 def streamed(one: Sample, options: AnswerOptions, version: str = "0.32") -> Json:
     """The choice a client puts together from the chunks."""
     joined: Json = {"content": "", "reasoning": "", "tool_calls": [], "token_ids": [], "logprobs": []}
-    for chunk in chat_chunks(NAMES, [1], [one], options, WORDS, profile(version)):
+    for chunk in chat_chunks(material(options, one, version=version)):
         for choice in chunk.body["choices"]:
             delta = choice["delta"]
             joined["content"] += delta.get("content") or ""
@@ -145,10 +150,7 @@ def test_without_thinking_all_is_content() -> None:
 def test_stop_strings_hold_text_back_by_one_less_than_the_longest() -> None:
     options = AnswerOptions(return_token_ids=True, stop=("zz", "STOP"), reasoning_parser=False, tool_parser=False)
     one = sample("one two STOP", finish="stop", stop_reason="STOP")
-    shown = [
-        c.body["choices"][0]["delta"]["content"]
-        for c in chat_chunks(NAMES, [1], [one], options, WORDS, profile("0.32"))
-    ]
+    shown = [c.body["choices"][0]["delta"]["content"] for c in chat_chunks(material(options, one))]
     assert "".join(shown) == "one two "
     assert buffered(one, options)["message"]["content"] == "one two "
     assert len(shown) - 1 == len(one.token_ids)
@@ -188,7 +190,7 @@ def test_parallel_calls_off_shows_the_first_call_and_all_ids() -> None:
 def test_several_choices_come_interleaved_after_all_their_roles() -> None:
     options = AnswerOptions(return_token_ids=True, include_usage=True, reasoning_parser=False, tool_parser=False)
     samples = [sample("one two three"), sample("four")]
-    chunks = [c.body for c in chat_chunks(NAMES, [1], samples, options, WORDS, profile("0.32"))]
+    chunks = [c.body for c in chat_chunks(material(options, *samples))]
     indexes = [choice["index"] for chunk in chunks for choice in chunk["choices"]]
     assert indexes[:4] == [0, 1, 0, 1]
     assert chunks[-1]["usage"]["completion_tokens"] == sum(len(one.token_ids) for one in samples)

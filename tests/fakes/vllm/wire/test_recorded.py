@@ -11,11 +11,11 @@ from fakes.vllm.answers import AnswerOptions, Identity
 from fakes.vllm.calls import World
 from fakes.vllm.completion_answer import completion_body
 from fakes.vllm.detokenize import detokenizer
+from fakes.vllm.forms import Material
 from fakes.vllm.gates import Gates
 from fakes.vllm.ledger import Ledger
 from fakes.vllm.profiles import profile
 from fakes.vllm.tenants import Tenants
-from fakes.vllm.writer import Material
 from tests.fakes.vllm.wire.recording import (
     CONFIG,
     Recorded,
