@@ -87,7 +87,36 @@ def mutants(
 
 
 @app.command()
-def schema(name: Annotated[str, typer.Argument(help="playbook, ledger, exchanges, results, record, …")]) -> None:
+def routes(
+    system: Annotated[str, typer.Argument(metavar="FILE|NAME", help="Profile of the proxy.")] = "reference",
+    engine: Annotated[
+        str, typer.Option(metavar="URL", help="The engine's address, where the profile attaches to none.")
+    ] = "http://127.0.0.1:8000",
+) -> None:
+    """Print the routing file that the suite starts a proxy with, and that a proxy to attach to has to be given."""
+    from conformance.systems import profiles, routing
+    from conformance.systems.tables import ProfileError
+
+    try:
+        profile = profiles.find(system)
+        address = engine if profile.attach is None else profile.attach.engine
+        typer.echo(routing.configuration_for(profile, routing.SHARED_ROUTES, address), nl=False)
+    except ProfileError as error:
+        refuse(str(error))
+    for name, value in routing.environment().items():
+        typer.echo(f"with {name}={value} in the proxy's environment", err=True)
+
+
+@app.command()
+def schema(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="playbook, ledger, exchanges, results, record, session-list, envelope, "
+            "rebuild-request or rebuild-answer."
+        ),
+    ],
+) -> None:
     """Print the JSON Schema of a file form: what a playbook may say, what a record holds, what a report consists of."""
     from conformance.schemas import SCHEMAS, text
 

@@ -1,6 +1,7 @@
 """The hooks of a run: choose scenarios, let each end in verdicts, bring the workers' lines together, report."""
 
 import contextlib
+import shlex
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -11,6 +12,7 @@ import pytest
 
 from conformance.contract.vocabulary import SystemKind
 from conformance.gauge.case import CASE, Case, NotConforming
+from conformance.gauge.check import Inconclusive, Unmet
 from conformance.gauge.collect import COLLECTED, UNASKED, Collected
 from conformance.gauge.covers import covered_by, refuse_unknown, skips
 from conformance.gauge.options import Chosen, judge_options
@@ -136,7 +138,7 @@ class Session:
             item.session.shouldstop = "a system did not start"
         elif report.failed and report.when != "call":
             case.break_down(f"{report.when}: {type(error).__name__}: {error}", judged=report.when == "teardown")
-        if isinstance(error, NotConforming) and error.__cause__ is None:
+        if isinstance(error, NotConforming) and isinstance(error.__cause__, Unmet | Inconclusive | None):
             report.longrepr = str(error)
         if report.when == "call" or not report.passed:
             setattr(report, LINES, pack(case.results, case.errors))
@@ -198,7 +200,7 @@ class Session:
 
 def _again(chosen: Chosen) -> terminal.Again:
     named = [
-        profile.file.stem if profile.file.parent == PROFILES else str(profile.file)
+        profile.file.stem if profile.file.parent == PROFILES else shlex.quote(str(profile.file))
         for profile in chosen.profiles.values()
     ]
     systems = "" if sorted(named) == sorted(DEFAULT_NAMES) else "".join(f" --system {name}" for name in named)

@@ -7,11 +7,12 @@ from pathlib import Path
 from conformance.contract.vocabulary import SystemKind
 from conformance.gauge.options import Chosen
 from conformance.systems import routing
-from conformance.systems.engine import FakeEngine, start_engine
+from conformance.systems.engine import FakeEngine, port_for, start_engine
 from conformance.systems.profiles import Profile
 from conformance.systems.proxy import ProxyUnderTest, start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.routing import Route
+from conformance.systems.servers import SystemNotStarted, accepts
 
 RUNS_PER_WORKER = 100_000
 """Run numbers have six digits; the first one is the worker's."""
@@ -117,7 +118,10 @@ class World:
         profile = self._chosen.profiles.get(SystemKind.PROXY)
         if profile is None or profile.attach is None:
             return 0
-        return int(profile.attach.engine.rpartition(":")[2])
+        if accepts(profile.attach.engine):
+            why = f"attach.engine: {profile.attach.engine} is taken; the suite starts its fake vLLM there, one a run"
+            raise SystemNotStarted(profile.name, f"{why}: end what listens, and leave out -n")
+        return port_for(profile)
 
 
 async def register_tenants(engine: FakeEngine) -> None:

@@ -1,7 +1,8 @@
 """What the suite knows of a system under test: a TOML file, and nothing imported from the system itself.
 
-A command line of a profile may use ``{python} {config} {log_dir} {host} {port} {engine}``: the interpreter, the
-routing file written for this run, the directory for records, the address to listen on, and the engine's base URL.
+A command line of a profile may use ``{python} {here} {config} {log_dir} {host} {port} {engine}``: the interpreter,
+the folder of the profile, the routing file written for this run, the directory for records, the address to listen on,
+and the engine's base URL. It runs in a folder of its own.
 """
 
 import sys
@@ -20,7 +21,7 @@ PROFILES = HERE / "profiles"
 CAPABILITIES = HERE.parent / "requirements" / "capabilities.toml"
 DEFAULT_NAMES = ("reference", "reference-rebuild")
 
-PLACEHOLDERS = ("python", "config", "log_dir", "host", "port", "engine")
+PLACEHOLDERS = ("python", "here", "config", "log_dir", "host", "port", "engine")
 Address = Literal["announced", "given"]
 ADDRESSES: tuple[Address, ...] = ("announced", "given")
 RoutingForm = Literal["contract", "template"]
@@ -131,8 +132,9 @@ class Profile:
 
     def fill(self, text: str, values: Mapping[str, str]) -> str:
         """``text`` with the placeholders replaced; other braces stay as they are."""
+        known = {"python": self.python, "here": str(self.file.absolute().parent), **values}
         for name in PLACEHOLDERS:
-            text = text.replace(f"{{{name}}}", {"python": self.python, **values}.get(name, f"{{{name}}}"))
+            text = text.replace(f"{{{name}}}", known.get(name, f"{{{name}}}"))
         return text
 
 

@@ -1,6 +1,7 @@
 """``trackgauge run`` in a process of its own, on scenarios that need no system: verdicts, report and exit status."""
 
 import json
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -26,6 +27,16 @@ command = ["{python}", "-c", "import sys; sys.exit('no licence')"]
 [routing]
 [retrieval]
 records_on_disk = "sessions/{sha256}/*.json"
+"""
+
+
+ATTACHED = """
+name = "attached"
+kind = "proxy"
+capabilities = ["chat"]
+[attach]
+url = "http://127.0.0.1:1"
+engine = "http://127.0.0.1:PORT"
 """
 
 
@@ -114,6 +125,13 @@ def test_a_check_of_a_requirement_that_is_not_covered_is_an_error_of_the_suite(s
     assert "CAP-002" in ran.output
 
 
+def test_a_need_that_is_not_met_is_told_without_a_traceback(suite: Suite) -> None:
+    ran = suite.run('@covers("CAP-001", "CAP-002")\ndef test_it(check):\n    check.need("CAP-001", False)\n')
+    assert ran.verdicts == {"CAP-001": "fail", "CAP-002": "inconclusive"}
+    assert "in need" not in ran.output
+    assert "direct cause" not in ran.output
+
+
 def test_an_inconclusive_scenario_is_never_a_pass(suite: Suite) -> None:
     ran = suite.run('@covers("CAP-001")\ndef test_it(check):\n    raise Inconclusive("the control did not hold")\n')
     assert (ran.status, ran.verdicts) == (1, {"CAP-001": "inconclusive"})
@@ -179,3 +197,20 @@ def test_a_system_that_does_not_start_ends_with_status_4_and_the_end_of_its_log(
     assert ran.status == 4
     assert "broken did not start: it ended with exit code 1" in ran.output
     assert "no licence" in ran.output
+
+
+def test_the_command_that_runs_a_scenario_again_can_be_pasted_whatever_the_profile_is_called(suite: Suite) -> None:
+    profile = suite.folder / "my broken.toml"
+    profile.write_text(BROKEN, encoding="utf-8")
+    ran = suite.run('@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", False)\n', f"--system={profile}")
+    assert f"trackgauge run --system '{profile}' -k" in ran.output
+
+
+def test_an_engines_address_that_is_taken_is_told_before_anything_is_started(suite: Suite) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        profile = suite.folder / "attached.toml"
+        profile.write_text(ATTACHED.replace("PORT", str(port)), encoding="utf-8")
+        ran = suite.run('@covers("STR-001")\nasync def test_it(scene):\n    pass\n', f"--system={profile}")
+    assert ran.status == 4
+    assert f"attach.engine: http://127.0.0.1:{port} is taken" in ran.output

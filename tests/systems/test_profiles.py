@@ -59,6 +59,10 @@ def test_placeholders_are_filled_and_other_braces_stay(tmp_path: Path) -> None:
     assert filled == f"{sys.executable} c {{d}} {{json: 1}}"
 
 
+def test_a_command_can_name_what_lies_beside_the_profile(tmp_path: Path) -> None:
+    assert loaded(tmp_path, REBUILD).fill("{here}/mine.py", {}) == f"{tmp_path}/profiles/mine.py"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -12,6 +12,24 @@ from typing import Never
 from conformance.reference.capture.config import ConfigError, Route, read_routes
 from conformance.reference.store import Store
 
+ABOUT = """\
+A proxy between an agent and vLLM that keeps, for each model call, the tokens that the engine sampled.
+
+  trackgauge proxy --routing-profiles routes.yaml --enable-rl-logging --rl-log-dir traces -- serve --port 4000
+
+routes.yaml:
+  routes:
+    policy:                               # the model that clients ask for
+      type: model
+      target: Qwen/Qwen3-8B               # the model that the engine serves
+      base_url: http://127.0.0.1:8000/v1
+      token_capture_engine: vllm          # without it a route is passed through and nothing is recorded
+      # also: api_key, timeout_secs, extra_body, extra_headers, pins, ping_secs; under `defaults:` for all routes
+
+Agents use http://127.0.0.1:4000/v1 and name their session in the header proxy_x_session_id. Records:
+  curl http://127.0.0.1:4000/v1/sessions
+  curl http://127.0.0.1:4000/v1/sessions/SESSION/completions
+"""
 USAGE = 2
 CANNOT_START = 1
 
@@ -75,14 +93,23 @@ def read_settings(argv: list[str]) -> Settings:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="trackgauge proxy", description=__doc__, allow_abbrev=False)
+    parser = _Parser(
+        prog="trackgauge proxy",
+        description=ABOUT,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--routing-profiles", "-c", required=True, metavar="FILE", help="YAML with defaults and routes")
     parser.add_argument("--enable-rl-logging", action="store_true", help="capture; without it nothing is recorded")
-    parser.add_argument("--rl-log-dir", default="rl_data", metavar="DIR", help="where the records go")
+    parser.add_argument(
+        "--rl-log-dir", default="rl_data", metavar="DIR", help="where the records go (default: %(default)s)"
+    )
     verbs = parser.add_subparsers(dest="verb", required=True, parser_class=_Parser)
     serve = verbs.add_parser("serve", help="serve until told to end", allow_abbrev=False)
-    serve.add_argument("--host", default="127.0.0.1")
-    serve.add_argument("--port", "-p", type=int, default=4000, help="0 takes a free one and prints it")
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    serve.add_argument(
+        "--port", "-p", type=int, default=4000, help="0 takes a free one and prints it (default: %(default)s)"
+    )
     return parser
 
 

@@ -72,7 +72,7 @@ def beside(scene: Scene) -> Iterator[list[Path]]:
     log_dir = scene.proxy.log_dir
     folders = [] if log_dir is None else [place / f"beside-{scene.run}" for place in (log_dir, log_dir.parent)]
     for folder in folders:
-        folder.mkdir()
+        folder.mkdir(parents=True)
     yield folders
     for folder in folders:
         _take_away(folder)
