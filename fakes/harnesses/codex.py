@@ -72,8 +72,11 @@ class Codex:
                 thread.resumed = n > 0
                 # The sub-agents die with the process; the thread is resumed without them.
                 root.agent_tools = sub_agents = SubAgents(root, new_child)
-                ended = await root.work_on(text)
-                root.children += [agent.told(*end, self.session) for agent, end in await sub_agents.close()]
+                try:
+                    ended = await root.work_on(text)
+                finally:
+                    left = await sub_agents.close()
+                root.children += [agent.told(*end, self.session) for agent, end in left]
                 root.inbox.clear()
                 if ended[0] != "answered":
                     break

@@ -97,16 +97,16 @@ class Agent:
         for reconnects in range(self.client.patience.streams + 1):
             end = await self._ask(self.history.written(), None)
             self.last_said = last_text(end.items) or (self.last_said if end.how != "completed" else None)
-            called = await self._take(end.items)
+            self._add(*end.items)
             if end.tokens is not None:
                 self.tokens = end.tokens
+            called = await self._run_calls(end.items)
             if await self._is_over(end, reconnects):
                 return called
         raise AssertionError("the loop above returns or raises")
 
-    async def _take(self, items: list[Item]) -> bool:
-        """Add the items, then the outputs of the calls among them, in order of the calls."""
-        self._add(*items)
+    async def _run_calls(self, items: list[Item]) -> bool:
+        """Add the outputs of the calls among the items, in order of the calls; whether there were any."""
         calls = [item for item in items if item["type"] == "function_call"]
         self._add(*[output(call, await self._run(call)) for call in calls])
         return bool(calls)
