@@ -9,16 +9,17 @@ from harness_shims.launching import DUMMY_KEY, Launch, ShimError, clean_environm
 VERSION = "0.171.0"
 HEADER = "proxy_x_session_id"
 PROVIDER = "trackgauge"
+REQUEST_RETRIES, STREAM_RETRIES = 2, 1
 KEY_VARIABLE = "TRACKGAUGE_CODEX_KEY"
 
 
 def configuration(
-    base: str, base_url: str | None, model: str, *, session: str | None = None, context: int | None = None
+    base: str, base_url: str | None, model: str, *, session: str | None = None, compact_at: int | None = None
 ) -> str:
     """``config.toml``: ``base`` and a provider for the proxy at ``base_url``; ``base`` alone with capture off.
 
-    ``context`` is the model's length in tokens; above nine tenths of it Codex compacts. Raises ShimError where ``base``
-    sets what has to be ours.
+    From ``compact_at`` tokens on Codex compacts; by default it guesses a window for a model it does not know. Raises
+    ShimError where ``base`` sets what has to be ours.
     """
     if base_url is None:
         return base
@@ -28,7 +29,7 @@ def configuration(
         "approval_policy": "never",
         "sandbox_mode": "danger-full-access",
         "check_for_update_on_startup": False,
-        **({} if context is None else {"model_context_window": context}),
+        **({} if compact_at is None else {"model_auto_compact_token_limit": compact_at}),
     }
     for key in top:
         if any(line.split("=")[0].strip() == key for line in base.splitlines()):
@@ -38,8 +39,8 @@ def configuration(
         "base_url": f"{base_url}/v1",
         "env_key": KEY_VARIABLE,
         "wire_api": "responses",
-        "request_max_retries": 2,
-        "stream_max_retries": 1,
+        "request_max_retries": REQUEST_RETRIES,
+        "stream_max_retries": STREAM_RETRIES,
     }
     lines = [f"{key} = {_toml(value)}" for key, value in top.items()]
     table = [f"[model_providers.{PROVIDER}]", *(f"{key} = {_toml(value)}" for key, value in provider.items())]
@@ -62,13 +63,13 @@ def launch(
     *,
     home: Path,
     workspace: Path,
-    elsewhere: str,
+    elsewhere: str | None,
     session: str | None = None,
-    context: int | None = None,
+    compact_at: int | None = None,
 ) -> Launch:
     """One ``codex exec`` in ``workspace``; prints one JSON event a line."""
     own: Mapping[str, str] = {"CODEX_HOME": str(home / ".codex"), KEY_VARIABLE: DUMMY_KEY}
     argv = (str(program), "exec", "--skip-git-repo-check", "--json", prompt)
-    text = configuration("", base_url, model, session=session, context=context)
+    text = configuration("", base_url, model, session=session, compact_at=compact_at)
     files = {PurePosixPath(home / ".codex" / "config.toml"): text}
     return Launch(argv, clean_environment(home, own, elsewhere=elsewhere), workspace, files)

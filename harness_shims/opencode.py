@@ -102,7 +102,7 @@ def launch(
     *,
     home: Path,
     workspace: Path,
-    elsewhere: str,
+    elsewhere: str | None,
     **settings: Any,
 ) -> Launch:
     """One ``opencode run`` in ``workspace``, which has to be a git repository. Prints one JSON event a line."""

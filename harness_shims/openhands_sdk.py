@@ -44,7 +44,7 @@ def launch(
     *,
     home: Path,
     workspace: Path,
-    elsewhere: str,
+    elsewhere: str | None,
     session: str | None = None,
     subagents: bool = False,
     condense_at: int | None = None,

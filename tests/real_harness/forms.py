@@ -20,6 +20,8 @@ RUN = re.compile(r"(?:⟦|\\u27e6)(\d{6}):(\d{2}):\d{4}(?:⟧|\\u27e7)")
 ID_KEYS = frozenset({"id", "tool_call_id", "call_id", "tool_use_id", "prompt_cache_key", "session_id", "thread_id"})
 """Compared by which of them are the same within a request, not by value."""
 SCHEMA_KEYS = frozenset({"parameters", "input_schema"})
+UNORDERED_KEYS = frozenset({"client_metadata"})
+"""Objects that the real client itself writes in another order every time."""
 LITERAL_KEYS = frozenset({"role", "type", "name", "model", "tool_choice", "effort", "status", "phase", "format"})
 """Strings whose value is part of the form."""
 RUN_HEADERS = re.compile(
@@ -101,7 +103,7 @@ class _Bodies:
         if isinstance(real, dict):
             if key in SCHEMA_KEYS:
                 return []
-            return self._objects(real, fake, at, generated=generated)
+            return self._objects(real, fake, at, key, generated=generated)
         if isinstance(real, list):
             if len(real) != len(fake):
                 return [f"{at}: real {len(real)} items, fake {len(fake)}: {_shown(real)}, {_shown(fake)}"]
@@ -112,10 +114,14 @@ class _Bodies:
         same = self._same_text(real, fake, key, generated=generated) if isinstance(real, str) else real == fake
         return [] if same else [f"{at}: real {_shown(real)}, fake {_shown(fake)}"]
 
-    def _objects(self, real: dict[str, JSON], fake: dict[str, JSON], at: str, *, generated: bool) -> list[str]:
+    def _objects(
+        self, real: dict[str, JSON], fake: dict[str, JSON], at: str, key: str, *, generated: bool
+    ) -> list[str]:
+        if key in UNORDERED_KEYS:
+            real, fake = dict(sorted(real.items())), dict(sorted(fake.items()))
         if list(real) != list(fake):
-            odd = [f"{at}.{key}: only the real one sends it" for key in real if key not in fake]
-            odd += [f"{at}.{key}: only the fake sends it" for key in fake if key not in real]
+            odd = [f"{at}.{name}: only the real one sends it" for name in real if name not in fake]
+            odd += [f"{at}.{name}: only the fake sends it" for name in fake if name not in real]
             return odd or [f"{at}: key order: real {list(real)}, fake {list(fake)}"]
         by_model = generated or real.get("role") == "assistant" or real.get("type") == "function_call"
         return [found for key in real for found in self.walk(real[key], fake[key], f"{at}.{key}", generated=by_model)]

@@ -2,7 +2,9 @@
 
 import asyncio
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
@@ -57,7 +59,7 @@ class Agent(Protocol):
 class Setting(TypedDict):
     home: Path
     workspace: Path
-    elsewhere: str
+    elsewhere: str | None
 
 
 class Stage:
@@ -66,7 +68,7 @@ class Stage:
     def __init__(self, world: "World", program: Path, version: str, files: Path) -> None:
         self.program, self.version = program, version
         self.engine, self.proxy, self.rebuild = world.engine, world.proxy, world.rebuild
-        self.run, self._fake_run = world.next_run(), world.next_run()
+        self.run, self.fake_run = world.next_run(), world.next_run()
         self.home, self.workspace = files / "home", files / "workspace"
         self.compared = 0
         self._files = files
@@ -93,28 +95,24 @@ class Stage:
         return self._tap.url
 
     @property
-    def elsewhere(self) -> str:
-        """Where it goes with all that is not loopback: a dead end that keeps account."""
-        return self._elsewhere.url
-
-    @property
     def strays(self) -> list[str]:
-        """Whom it asked for there, each once."""
+        """Whom it asked for outside of the loopback, in vain; each once."""
         return sorted(set(self._elsewhere.strays))
 
     def script(self, playbook: str) -> None:
         """Says what the model does, for the real agent and, in a run of its own, for the fake."""
         playing = yaml.safe_load((PLAYBOOKS / f"{playbook}.yaml").read_text(encoding="utf-8"))
-        for run in (self.run, self._fake_run):
+        for run in (self.run, self.fake_run):
             asyncio.run(self.engine.play(TENANT, run, playing))
 
     @property
     def task(self) -> str:
         return _task(self.run)
 
-    def setting(self) -> Setting:
-        """What every launch wants to know."""
-        return {"home": self.home, "workspace": self.workspace, "elsewhere": self.elsewhere}
+    def setting(self, elsewhere: str | None = "") -> Setting:
+        """What every launch wants to know; ``elsewhere`` is the dead end of this stage unless given."""
+        away = self._elsewhere.url if elsewhere == "" else elsewhere
+        return {"home": self.home, "workspace": self.workspace, "elsewhere": away}
 
     def play(self, launch: Launch, seconds: float = RUN_SECONDS) -> Played:
         """Runs it to its end under the guard. An exit code other than 0 fails."""
@@ -129,9 +127,17 @@ class Stage:
         assert code == 0, f"{launch.argv[0]} ended with {code}: {output[-2000:]}"
         return Played(output, self._tap.exchanges()[before:])
 
+    @contextmanager
+    def meanwhile(self, deed: Coroutine[None, None, None]) -> Iterator[None]:
+        """Does something while the real agent runs; what fails there fails the test."""
+        with ThreadPoolExecutor(1) as aside:
+            doing = aside.submit(asyncio.run, deed)
+            yield
+            doing.result()
+
     def play_fake(self, fake: Agent) -> Conversation:
         """The same playbook, played by the fake."""
-        return asyncio.run(fake.run(_task(self._fake_run)))
+        return asyncio.run(fake.run(_task(self.fake_run)))
 
     # What came of it
 

@@ -1,7 +1,7 @@
 """Which of several calls for the same turn is the turn: retries, nudges and forks, told by what continues them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conformance.reference.rebuild.chain import Link, roles_added
@@ -78,7 +78,7 @@ def family(turns: Sequence[Turn], links: dict[str, Link]) -> Family:
         if attempts:
             result.children[parent.uuid] = settle(attempts, offspring, echoed, result)
     firsts.sort(key=lambda turn: turn.place)
-    for attempts in same_start(firsts):
+    for attempts in same_start(firsts, offspring):
         result.roots.append(settle(attempts, offspring, echoed, result))
     return result
 
@@ -114,16 +114,28 @@ def settle(
     return kept
 
 
-def same_start(firsts: Iterable[Turn]) -> list[list[Turn]]:
-    """First turns in sets that start with the same prompt, a nudge after it allowed; sets by their first place."""
+def same_start(firsts: Iterable[Turn], offspring: Mapping[str, Sequence[Turn]]) -> list[list[Turn]]:
+    """First turns in sets that start with the same prompt, a nudge after it allowed; sets by their first place.
+
+    Whoever has gone on with the answer nudges no more: a longer start after that is a rewritten history, such as
+    Codex's, which keeps what the user said and adds a summary.
+    """
     sets: list[list[Turn]] = []
     for turn in firsts:
-        home = next((group for group in sets if _same_start(group[0], turn)), None)
+        home = next(
+            (group for group in sets if _same_start(group[0], turn) and not _went_on(group, turn, offspring)), None
+        )
         if home is None:
             sets.append([turn])
         else:
             home.append(turn)
     return sets
+
+
+def _went_on(group: Sequence[Turn], later: Turn, offspring: Mapping[str, Sequence[Turn]]) -> bool:
+    return later.request_length > group[0].request_length and any(
+        child.place < later.place for turn in group for child in offspring.get(turn.uuid, ())
+    )
 
 
 def _same_start(one: Turn, other: Turn) -> bool:

@@ -43,6 +43,15 @@ def test_a_retry_that_nothing_continues_is_an_orphan_wherever_it_sorts() -> None
         assert trained(found) == [10, 11, 12, 13]
 
 
+def test_a_start_with_something_added_after_the_first_was_gone_on_with_is_a_rewritten_history() -> None:
+    summary = user("What was done: a look.")
+    late = record(2, [*ASKED, summary, said("Done.")], [1, 2, 3, 50], [20, 21])
+    found = rebuilt(*two_turns(), late)
+    assert (found.outcome, found.withheld, found.reason_code) == ("partial", True, "history_rewritten")
+    assert orphans(found) == []
+    assert trained(found) == []
+
+
 def test_of_several_last_calls_the_last_is_kept_and_withheld() -> None:
     found = rebuilt(*two_turns(), retry_of_last(2, [20, 21]))
     assert (found.outcome, found.withheld, found.reason_code) == ("partial", True, "unresolved_siblings")

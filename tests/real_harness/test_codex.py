@@ -1,0 +1,86 @@
+"""The real Codex through the proxy: one session in a header of its provider; sub-agents are threads of their own."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fakes.harnesses.codex import Codex
+from fakes.harnesses.conversation import Conversation
+from harness_shims import codex
+from harness_shims.launching import DUMMY_KEY
+from tests.real_harness.stage import MODEL, TENANT, Played, Stage
+
+pytestmark = pytest.mark.real_harness
+
+HARNESS = "codex"
+
+
+def play(stage: Stage, session: str, compact_at: int | None = None) -> Played:
+    launch = codex.launch(
+        stage.program, stage.url, MODEL, stage.task, session=session, compact_at=compact_at, **stage.setting()
+    )
+    return stage.play(launch)
+
+
+def fake(stage: Stage, session: str, **settings: Any) -> Codex:
+    return Codex(
+        stage.proxy.url,
+        session=f"{session}-fake",
+        model=MODEL,
+        api_key=DUMMY_KEY,
+        request_retries=codex.REQUEST_RETRIES,
+        stream_retries=codex.STREAM_RETRIES,
+        **settings,
+    )
+
+
+def test_commands_are_captured_as_one_clean_chain(stage: Stage) -> None:
+    stage.script("codex")
+    session = f"codex-{stage.run}"
+    played = play(stage, session)
+    assert "three\\n" in played.said
+    (answer,) = stage.judge([session])
+    assert (answer["outcome"], [len(one["record_uuids"]) for one in answer["trajectories"]]) == ("clean", [3])
+    assert stage.compare(played.exchanges, stage.play_fake(fake(stage, session))) == []
+
+
+def test_a_compaction_is_withheld_and_costs_no_record(stage: Stage) -> None:
+    stage.script("codex_compaction")
+    session = f"codex-{stage.run}"
+    played = play(stage, session, compact_at=13_000)
+    assert any(not exchange.request.json_body().get("tools") for exchange in played.exchanges), "it did not compact"
+    (answer,) = stage.judge([session])
+    assert answer["withheld"]
+    # The fake's own prompts are shorter, so it has to have less room to be driven to the same point.
+    assert stage.compare(played.exchanges, stage.play_fake(fake(stage, session, compact_at=1_360))) == []
+
+
+class WithGate:
+    """A fake that is let through the gate once its sub-agent is done, as the real one is."""
+
+    def __init__(self, stage: Stage, agent: Codex) -> None:
+        self._stage, self._agent = stage, agent
+
+    async def run(self, task: str) -> Conversation:
+        opening = asyncio.create_task(open_gate(self._stage, self._stage.fake_run))
+        conversation = await self._agent.run(task)
+        await opening
+        return conversation
+
+
+async def open_gate(stage: Stage, run: int) -> None:
+    """When the parent's first answer and both of the child's are out."""
+    await stage.engine.wait("finished", run=run, count=3, seconds=60)
+    await stage.engine.open_gate(TENANT, f"child-is-done-{run:06d}")
+
+
+def test_a_subagent_is_captured_beside_its_parent(stage: Stage) -> None:
+    stage.script("codex_subagent")
+    session = f"codex-{stage.run}"
+    with stage.meanwhile(open_gate(stage, stage.run)):
+        played = play(stage, session)
+    assert "subagent_notification" in played.said
+    assert len(played.named_by("thread-id")) == 2
+    stage.judge([session])
+    assert stage.compare(played.exchanges, stage.play_fake(WithGate(stage, fake(stage, session)))) == []
