@@ -2,89 +2,11 @@
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from fakes.vllm.answers import NO_ENTRY, Json
+from fakes.vllm.assembled import Answer, triple_of
 from fakes.vllm.sample import Fault
-from fakes.vllm.writing_faults import Writing
-
-
-@dataclass(slots=True)
-class Answer:
-    """An assembled answer as a fault may change it: one body, or the bodies of the chunks of a stream."""
-
-    bodies: list[Any]
-    streamed: bool
-    writing: Writing
-
-    def choices(self) -> Iterator[Json]:
-        for body in self.bodies:
-            yield from body.get("choices", ())
-
-    def tokens(self) -> list["Token"]:
-        """Every place where choice 0 shows a token's id or log prob, in order."""
-        found: list[Token] = []
-        for choice in self.choices():
-            if choice.get("index") == 0:
-                found.extend(_tokens_of(choice))
-        return found
-
-    def token(self, fault: Fault) -> "Token | None":
-        """The place of ``at_token``, counted from 0; without it the first, beyond the end the last."""
-        tokens = self.tokens()
-        return tokens[min(fault.at_token or 0, len(tokens) - 1)] if tokens else None
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token of one choice: where its id stands and where its log prob does."""
-
-    choice: Json
-    position: int
-
-    def set_id(self, value: object) -> None:
-        ids = self.choice.get("token_ids")
-        if isinstance(ids, list) and self.position < len(ids):
-            ids[self.position] = value
-        triple = _triple(self.choice)
-        if triple is not None:
-            triple["generation_token_ids"][self.position] = value
-
-    def set_log_prob(self, value: object) -> None:
-        log_probs = self.choice.get("logprobs")
-        if isinstance(log_probs, dict) and "content" in log_probs:
-            log_probs["content"][self.position]["logprob"] = value
-        elif isinstance(log_probs, dict):
-            log_probs["token_logprobs"][self.position] = value
-        triple = _triple(self.choice)
-        if triple is not None:
-            triple["generation_log_probs"][self.position] = value
-
-    def entry(self) -> Json | None:
-        """The token's log prob entry in chat form."""
-        log_probs = self.choice.get("logprobs")
-        if isinstance(log_probs, dict) and "content" in log_probs:
-            found: Json = log_probs["content"][self.position]
-            return found
-        return None
-
-
-def _triple(choice: Json) -> Json | None:
-    message = choice.get("message")
-    return message if isinstance(message, dict) and "generation_token_ids" in message else None
-
-
-def _tokens_of(choice: Json) -> list[Token]:
-    ids = choice.get("token_ids")
-    log_probs = choice.get("logprobs")
-    if isinstance(ids, list):
-        count = len(ids)
-    elif isinstance(log_probs, dict):
-        count = len(log_probs["content"] if "content" in log_probs else log_probs["token_logprobs"])
-    else:
-        count = 0
-    return [Token(choice, position) for position in range(count)]
 
 
 def _on_ids(value: Callable[[Any, Fault], object]) -> Callable[[Answer, Fault], None]:
@@ -113,14 +35,14 @@ def _on_log_prob(value: Callable[[Fault], object]) -> Callable[[Answer, Fault], 
 def _no_token_ids(answer: Answer, fault: Fault) -> None:
     for choice in answer.choices():
         choice.pop("token_ids", None)
-        (_triple(choice) or {}).pop("generation_token_ids", None)
+        (triple_of(choice) or {}).pop("generation_token_ids", None)
 
 
 def _null_token_ids(answer: Answer, fault: Fault) -> None:
     for choice in answer.choices():
         if "token_ids" in choice:
             choice["token_ids"] = None
-        if (triple := _triple(choice)) is not None:
+        if (triple := triple_of(choice)) is not None:
             triple["generation_token_ids"] = None
 
 
@@ -128,7 +50,7 @@ def _empty_ids(answer: Answer, fault: Fault) -> None:
     for choice in answer.choices():
         if choice.get("token_ids") is not None:
             choice["token_ids"] = []
-        if (triple := _triple(choice)) is not None:
+        if (triple := triple_of(choice)) is not None:
             triple["generation_token_ids"] = []
 
 
@@ -142,7 +64,7 @@ def _string_ids(answer: Answer, fault: Fault) -> None:
 def _no_logprobs(answer: Answer, fault: Fault) -> None:
     for choice in answer.choices():
         choice["logprobs"] = None
-        (_triple(choice) or {}).pop("generation_log_probs", None)
+        (triple_of(choice) or {}).pop("generation_log_probs", None)
 
 
 def _short_logprobs(answer: Answer, fault: Fault) -> None:
@@ -152,7 +74,7 @@ def _short_logprobs(answer: Answer, fault: Fault) -> None:
         if rows:
             for row in rows:
                 row.pop()
-            if (triple := _triple(choice)) is not None:
+            if (triple := triple_of(choice)) is not None:
                 triple["generation_log_probs"].pop()
             return
 
@@ -176,7 +98,7 @@ def _lost_id(answer: Answer, fault: Fault) -> None:
     for choice in reversed(list(answer.choices())):
         if choice.get("token_ids"):
             choice["token_ids"].pop()
-            if (triple := _triple(choice)) is not None:
+            if (triple := triple_of(choice)) is not None:
                 triple["generation_token_ids"].pop()
             _usage(_count(-1))(answer, fault)
             return
@@ -391,12 +313,3 @@ def spoil(answer: Answer, fault: Fault | None) -> None:
     if change is not None and fault is not None:
         answer.bodies[:] = copy.deepcopy(answer.bodies)
         change(answer, fault)
-
-
-def reported_ids(answer: Answer) -> list[int]:
-    """The ids of choice 0 as the answer shows them: what the engine reported, however odd."""
-    ids: list[int] = []
-    for choice in answer.choices():
-        if choice.get("index") == 0:
-            ids.extend(choice.get("token_ids") or ())
-    return ids

@@ -206,12 +206,15 @@ def chat_choice(index: int, sample: Sample, material: Material) -> Json:
 
 
 def add_triple(body: Json, prompt_ids: list[int], samples: Sequence[Sample]) -> None:
-    """NeMo-RL's server repeats prompt ids, ids and log probs in each message."""
+    """NeMo-RL's server repeats prompt ids, ids and log probs in each message.
+
+    As lists of their own: a fault that shortens one of them must not shorten the other by the same stroke.
+    """
     for choice, sample in zip(body["choices"], samples, strict=True):
         choice["message"] |= {
-            "prompt_token_ids": prompt_ids,
-            "generation_token_ids": sample.token_ids,
-            "generation_log_probs": sample.log_probs,
+            "prompt_token_ids": list(prompt_ids),
+            "generation_token_ids": list(sample.token_ids),
+            "generation_log_probs": list(sample.log_probs),
         }
 
 

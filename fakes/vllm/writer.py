@@ -4,7 +4,8 @@ import asyncio
 import zlib
 from collections.abc import Iterator
 
-from fakes.vllm.answer_faults import Answer, reported_ids, spoil
+from fakes.vllm.answer_faults import spoil
+from fakes.vllm.assembled import Answer
 from fakes.vllm.calls import EVENTS, JSON, Call, ClientLeft
 from fakes.vllm.errors import ENGINE_DEAD, envelope
 from fakes.vllm.forms import Chunk, Form, Material
@@ -87,7 +88,7 @@ class Writer:
             answer = Answer([self.form.body(self.material)], False, self.writing)
         spoil(answer, self.fault)
         if self.fault is not None and self.fault.name == "huge_id":
-            self.call.note(generation_token_ids=reported_ids(answer))
+            self.call.note(generation_token_ids=answer.reported_ids())
         return answer
 
     async def _write_body(self) -> None:

@@ -323,6 +323,13 @@ def test_a_stalled_stream_goes_on_once_its_gate_opens(play: Play) -> None:
     assert script.row()["state"] == "finished"
 
 
+def test_a_lost_id_is_lost_once_wherever_nemo_rl_shows_it(play: Play) -> None:
+    script = play({"text": TEXT, "fault": {"name": "lost_id"}}, tenant={"profile": "nemo-rl"})
+    choice = script.ask(temperature=1.0, top_p=1.0).json()["choices"][0]
+    left = len(choice["logprobs"]["content"]) - 1
+    assert (len(choice["token_ids"]), len(choice["message"]["generation_token_ids"])) == (left, left)
+
+
 def test_a_fault_strikes_only_on_its_attempts(play: Play) -> None:
     script = play({"text": TEXT, "fault": {"name": "http_error", "status": 503, "on_attempts": [1]}})
     assert [script.ask().status for _ in range(3)] == [200, 503, 200]
