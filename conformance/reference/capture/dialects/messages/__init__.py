@@ -49,9 +49,11 @@ class Messages:
 
 
 def _headed(view: JSONObject, call: Call) -> JSONObject:
-    """The answer with an id and a model, which clients rely on, should the engine have given none."""
-    view_id, model = view.get("id"), view.get("model")
-    return view | {"id": view_id or f"msg_{uuid.uuid4().hex}", "model": model or call.request["model"]}
+    """The answer under the name that the client called the model by, and with an id, should the engine have given none.
+
+    Claude Code leaves the thinking of any other model out of the history it sends next.
+    """
+    return view | {"id": view.get("id") or f"msg_{uuid.uuid4().hex}", "model": call.request["model"]}
 
 
 MESSAGES = Messages()

@@ -36,7 +36,7 @@ class MessageRelay:
         """The events for one chunk."""
         frames = b""
         if self._head is None:
-            self._head = {"id": chunk.get("id") or "msg_1", "model": chunk.get("model") or self._model}
+            self._head = {"id": chunk.get("id") or "msg_1", "model": self._model}
             frames += stream.begun(self._head, usage_of(None))
         self._usage = chunk.get("usage") or self._usage
         choice = first_choice(chunk)

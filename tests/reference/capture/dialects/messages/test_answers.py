@@ -115,6 +115,17 @@ def test_the_finish_is_told_as_a_stop_reason(
     assert (told.stop_reason, told.stop_sequence) == (reason, sequence)
 
 
+@pytest.mark.parametrize("model", ["policy", "plain"], ids=["captured", "uncaptured"])
+def test_the_model_is_called_by_the_clients_name_for_it(
+    proxy: Proxy, engine: ScriptedEngine, session: str, model: str
+) -> None:
+    """Claude Code drops the thinking of an answer that bears another model's name from all later histories."""
+    engine.plan(completion())
+    assert message_of(send(proxy, session, model=model))["model"] == model
+    engine.plan(Answer(body=chunks_of(completion())) if model == "plain" else completion())
+    assert streamed(send(proxy, session, model=model, stream=True)).model == model
+
+
 def test_a_call_that_was_cut_is_told_as_cut(proxy: Proxy, engine: ScriptedEngine, session: str) -> None:
     answer = with_message(tool_calls=[call('{"command": "l')])
     answer["choices"][0]["finish_reason"] = "length"
@@ -218,5 +229,5 @@ def test_an_answer_that_lacks_something_is_still_a_message(
     engine.plan(completion(**changes))
     assert message_of(send(proxy, session))["id"]
     engine.plan(completion(**changes))
-    assert streamed(send(proxy, session, stream=True)).model
+    assert streamed(send(proxy, session, stream=True)).id
     assert [record["is_valid"] for record in proxy.records(session)] == [False, False]

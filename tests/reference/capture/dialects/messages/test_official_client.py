@@ -120,7 +120,7 @@ def test_a_call_of_no_session_is_answered_the_same(client: anthropic.Anthropic, 
 
 
 def _said(answer: Message) -> JSON:
-    names = {"id", "stop_details"}
+    names = {"id", "model", "stop_details"}
     told = answer.to_dict(exclude_unset=False)
     content: JSON = told["content"]
     kept = [{key: value for key, value in block.items() if key != "id"} for block in content]
