@@ -125,23 +125,7 @@ class PlaybookEngine:
         """One generation, and whether it keeps the promise of faithful sampling."""
         content, effective = draw.content()
         place = draw.place(effective, choice)
-        faithful = draw.sampling(content) == "faithful"
-        if content.ids is not None:
-            ids, canonical = self._explicit(content, draw), False
-        else:
-            text, unechoed = self._text(content, draw)
-            canonical_ids = self._segmenter.body(text)
-            variant = effective + choice
-            # A fresh attempt, and each further choice, is the same text in another split.
-            is_fresh = choice > 0 or (draw.answer.attempts == "fresh" and effective > 0)
-            canonical = faithful and not is_fresh
-            if canonical:
-                ids = list(canonical_ids)
-            else:
-                ids = self._splitter.drifted(canonical_ids, place, variant - 1 if faithful else variant)
-            canonical = canonical and not unechoed
-            if content.finish != "length":
-                ids.append(self.encoding.encode_single_token(_END[content.finish or "stop"]))
+        ids, canonical = self._ids(draw, content, effective, choice)
         stopped = self._stopper.stop(
             ids, room=draw.room, stop=draw.request.stop, stop_token_ids=draw.request.stop_token_ids
         )
@@ -163,6 +147,23 @@ class PlaybookEngine:
             else None,
         )
         return sample, canonical and not stopped.cut and sample.finish_reason == "stop"
+
+    def _ids(self, draw: Draw, content: Content, effective: int, choice: int) -> tuple[list[int], bool]:
+        """What the model would generate if nothing stopped it, and whether its history renders to the same ids."""
+        if content.ids is not None:
+            return self._explicit(content, draw), False
+        text, unechoed = self._text(content, draw)
+        ids = list(self._segmenter.body(text))
+        faithful = draw.sampling(content) == "faithful"
+        # A fresh attempt, and each further choice, is the same text in another split.
+        is_fresh = choice > 0 or (draw.answer.attempts == "fresh" and effective > 0)
+        canonical = faithful and not is_fresh
+        if not canonical:
+            variant = effective + choice
+            ids = self._splitter.drifted(ids, draw.place(effective, choice), variant - 1 if faithful else variant)
+        if content.finish != "length":
+            ids.append(self.encoding.encode_single_token(_END[content.finish or "stop"]))
+        return ids, canonical and not unechoed
 
     def _text(self, content: Content, draw: Draw) -> tuple[str, bool]:
         """The text to generate, without its end token, and whether its echo will differ."""
