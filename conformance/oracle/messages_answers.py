@@ -82,7 +82,10 @@ def reassemble(body: str) -> MessagesAnswer:
 
 def buffered(body: Object) -> MessagesAnswer:
     """The same of a buffered message; an empty answer for a body that holds none."""
-    blocks = [{"input": {}, **one} if kind_of(one) == "tool_use" else one for one in objects_in(body, "content")]
+    blocks = [
+        {**one, "input": one.get("input", {})} if kind_of(one) == "tool_use" else one
+        for one in objects_in(body, "content")
+    ]
     return MessagesAnswer(
         id=body.get("id"),
         model=body.get("model"),

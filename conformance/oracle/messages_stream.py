@@ -20,7 +20,7 @@ from conformance.oracle.messages_blocks import (
     signature_last,
     tools_named,
 )
-from conformance.oracle.named_events import inner, is_count, kind_of, of_kind, text_in, told
+from conformance.oracle.named_events import all_hold, inner, is_count, kind_of, of_kind, text_in, told
 
 KINDS = frozenset(
     {
@@ -139,17 +139,12 @@ RULES: tuple[Callable[[str], Judgement], ...] = (
 
 def grammar(body: str) -> Judgement:
     """A complete stream of one message: all rules above, but that inputs parse, which malformed calls cannot."""
-    for rule in (lambda text: framing(EVENTS_TYPE, text), *RULES):
-        judged = rule(body)
-        if not judged:
-            return judged
-    return Judgement(True, "a well-formed messages stream", f"{len(told(body)[1])} events", WHERE)
+    return all_hold(body, (_framed, *RULES), "a well-formed messages stream", WHERE)
 
 
 def ends_in_error(body: str) -> Judgement:
     """A stream that broke and says so: well framed, one error event in the dialect's shape, last, and no end told."""
-    framed = framing(EVENTS_TYPE, body)
-    if not framed:
+    if not (framed := _framed(body)):
         return framed
     kinds = _kinds(body)
     places = [place for place, kind in enumerate(kinds) if kind == "error"]
@@ -179,6 +174,10 @@ def _ends(body: str) -> Iterator[Object]:
     for one in of_kind(told(body)[1], "message_stop", "message_delta"):
         if kind_of(one) == "message_stop" or inner(one, "delta").get("stop_reason"):
             yield one
+
+
+def _framed(body: str) -> Judgement:
+    return framing(EVENTS_TYPE, body)
 
 
 def _kinds(body: str) -> list[str]:

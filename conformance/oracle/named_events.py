@@ -3,7 +3,7 @@
 Nothing here raises, whatever a body holds.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -43,6 +43,13 @@ def framing(content_type: str | None, body: str, kinds: Collection[str], where: 
         if seen is not None:
             return Judgement(False, rule, seen, where)
     return Judgement(True, "an event stream of named JSON objects", f"{len(objects)} events", where)
+
+
+def all_hold(body: str, rules: Iterable[Callable[[str], Judgement]], claim: str, where: str) -> Judgement:
+    """What the first broken rule finds; the claim where none is broken."""
+    broken = first(judged for rule in rules if not (judged := rule(body)))
+    # A broken rule's finding is false as a value, so it is asked for by identity.
+    return Judgement(True, claim, f"{len(told(body)[1])} events", where) if broken is None else broken
 
 
 def kind_of(one: Object) -> str:

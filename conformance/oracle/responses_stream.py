@@ -10,7 +10,7 @@ from conformance.oracle import named_events
 from conformance.oracle.chat_answers import Object
 from conformance.oracle.chat_stream import EVENTS_TYPE
 from conformance.oracle.judgement import Judgement
-from conformance.oracle.named_events import inner, is_count, kind_of, of_kind, text_in, told
+from conformance.oracle.named_events import all_hold, inner, is_count, kind_of, of_kind, text_in, told
 from conformance.oracle.responses_answers import ENDS
 from conformance.oracle.responses_items import (
     ADDED,
@@ -174,19 +174,14 @@ RULES: tuple[Callable[[str], Judgement], ...] = (
 
 def grammar(body: str) -> Judgement:
     """A complete stream of one response, whole or cut by a limit: all rules above."""
-    for rule in (lambda text: framing(EVENTS_TYPE, text), *RULES):
-        judged = rule(body)
-        if not judged:
-            return judged
-    return Judgement(True, "a well-formed responses stream", f"{len(told(body)[1])} events", WHERE)
+    return all_hold(body, (_framed, *RULES), "a well-formed responses stream", WHERE)
 
 
 def ends_in_error(body: str) -> Judgement:
     """A stream that broke and says so: well framed and numbered, one failure with a message, last, and no other end."""
-    for rule in (lambda text: framing(EVENTS_TYPE, text), numbered, ends_once):
-        judged = rule(body)
-        if not judged:
-            return judged
+    judged = all_hold(body, (_framed, numbered, ends_once), "one ending", WHERE)
+    if not judged:
+        return judged
     error = error_in_band(body)
     ok = error is not None and bool(text_in(error, "message").strip())
     return Judgement(ok, "response.failed or error with a message", error or _kinds(body)[-1:], WHERE)
@@ -207,6 +202,10 @@ def error_in_band(body: str) -> Object | None:
             return inner(one, "error") or one
         return inner(inner(one, "response"), "error")
     return None
+
+
+def _framed(body: str) -> Judgement:
+    return framing(EVENTS_TYPE, body)
 
 
 def _kinds(body: str) -> list[str]:
