@@ -1,13 +1,16 @@
 """What the client sees: answers in both modes, errors, pings, and what becomes of it when it leaves."""
 
+import http.client
 import json
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from tests.reference.capture.running import JSON, Proxy
+from tests.reference.capture.running import JSON, Proxy, Reply
 from tests.reference.capture.scripted_engine import Answer, ScriptedEngine, completion, with_choice, with_message
 
 pytestmark = pytest.mark.unit
@@ -166,22 +169,38 @@ def test_an_engine_that_is_down_or_slow_has_its_own_status(proxy: Proxy, engine:
     assert engine.hung_up.wait(5)
 
 
+@contextmanager
+def streaming(proxy: Proxy, session: str) -> Iterator[http.client.HTTPResponse]:
+    """The answer to a streamed call of the route ``pinging``, to be read as it comes."""
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=20)
+    asked = {"model": "pinging", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+    connection.request("POST", "/v1/chat/completions", json.dumps(asked), {"proxy_x_session_id": session})
+    try:
+        yield connection.getresponse()
+    finally:
+        connection.close()
+
+
 def test_a_waiting_stream_gives_signs_of_life(proxy: Proxy, engine: ScriptedEngine, session: str) -> None:
     gate = threading.Event()
     engine.plan(Answer(body=json.dumps(completion()).encode(), gate=gate))
-    threading.Timer(0.7, gate.set).start()
-    reply = proxy.chat(session, model="pinging", stream=True)
-    pings = reply.raw.count(b": ping\n\n")
-    assert pings >= 3
-    assert reply.raw.startswith(b": ping\n\n" * pings + b"data: {")
-    assert reply.raw.endswith(b"data: [DONE]\n\n")
+    with streaming(proxy, session) as response:
+        signs = [response.readline() + response.readline() for _ in range(3)]
+        gate.set()
+        rest = response.read()
+    assert signs == [b": ping\n\n"] * 3
+    pings = rest.count(b": ping\n\n")
+    assert rest.startswith(b": ping\n\n" * pings + b"data: {")
+    assert rest.endswith(b"data: [DONE]\n\n")
 
 
 def test_an_error_after_a_ping_is_told_in_the_stream(proxy: Proxy, engine: ScriptedEngine, session: str) -> None:
     gate = threading.Event()
     engine.plan(Answer(503, b"", gate=gate))
-    threading.Timer(0.3, gate.set).start()
-    reply = proxy.chat(session, model="pinging", stream=True)
+    with streaming(proxy, session) as response:
+        assert response.readline() + response.readline() == b": ping\n\n"
+        gate.set()
+        reply = Reply(response.status, {}, response.read())
     assert reply.status == 200
     assert reply.chunks[-1]["error"]["code"] == 503
     assert b"[DONE]" not in reply.raw
