@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from conformance.contract.records import SCHEMA_VERSION
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.rewrites import Message
 from conformance.reference.rebuild.turns import Keys, Turn, token_bytes
@@ -63,8 +64,8 @@ def _turn(record: dict[str, Any], uuid: str, session_id: str, keys: Keys) -> Tur
 
 def _check_head(record: dict[str, Any], session_id: str) -> None:
     version = record.get("schema_version")
-    if type(version) is not int or version != 1:
-        raise TraceError(Rule.SCHEMA_VERSION, f"schema_version must be 1, seen {_shown(version)}")
+    if type(version) is not int or version != SCHEMA_VERSION:
+        raise TraceError(Rule.SCHEMA_VERSION, f"schema_version must be {SCHEMA_VERSION}, seen {_shown(version)}")
     if record.get("session_id") != session_id:
         seen = _shown(record.get("session_id"))
         raise TraceError(Rule.SESSION_ID, f"session_id must be {_shown(session_id)} as its envelope says, seen {seen}")
