@@ -29,11 +29,12 @@ __all__ = ["VERSION", "Codex"]
 class Codex:
     """One thread of Codex against ``base_url`` (``http://host:port``, with or without a path in front).
 
-    ``thread`` is the id in ``session-id`` and ``thread-id`` (random when not given); ``session`` goes as the
-    header ``proxy_x_session_id``, beside the provider's other ``http_headers``. ``request_retries`` and
-    ``stream_retries`` are the provider's settings, ``compact_at`` is ``model_auto_compact_token_limit`` in tokens; None
-    never compacts. ``tool_results`` replaces what a named tool answers. ``time_scale`` multiplies waits,
-    ``timeout_scale`` the 300 s of silence after which a stream counts as dead.
+    ``thread`` is the id in ``session-id`` and ``thread-id`` (random when not given); ``session`` goes as the header
+    ``proxy_x_session_id``, beside the provider's other ``http_headers``. ``request_retries`` and ``stream_retries`` are
+    the provider's settings, ``compact_at`` is ``model_auto_compact_token_limit`` in tokens; None never compacts.
+    ``agent_threads`` are the ids of the sub-agents in order of spawning, for playbooks that wait for one by its id;
+    those it does not name are random. ``tool_results`` replaces what a named tool answers. ``time_scale`` multiplies
+    waits, ``timeout_scale`` the 300 s of silence after which a stream counts as dead.
     """
 
     base_url: str
@@ -44,6 +45,7 @@ class Codex:
     request_retries: int = 4
     stream_retries: int = 5
     compact_at: int | None = None
+    agent_threads: Sequence[str] = ()
     tool_results: Mapping[str, str | ToolResult] = field(default_factory=dict)
     api_key: str = "EMPTY"
     time_scale: float = 0.01
@@ -62,7 +64,10 @@ class Codex:
             thread = Thread(self.thread, self.thread, str(uuid.uuid4()), self.model)
             root = Agent(settings, Client(wire, account, patience), thread)
 
-            def new_child(id_: str) -> Agent:
+            ids = iter(self.agent_threads)
+
+            def new_child() -> Agent:
+                id_ = next(ids, None) or new_thread_id()
                 child = Thread(thread.session, id_, thread.installation, thread.model, thread, thread.turn)
                 child.root_turn = thread.root_turn
                 return Agent(settings, Client(wire, account, patience), child)

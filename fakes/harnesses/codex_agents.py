@@ -28,9 +28,9 @@ class _Child:
 
 
 class SubAgents:
-    """The sub-agents of ``parent``. ``new_agent`` makes one in a thread of that id."""
+    """The sub-agents of ``parent``. ``new_agent`` makes one in a thread of its own."""
 
-    def __init__(self, parent: Agent, new_agent: Callable[[str], Agent]) -> None:
+    def __init__(self, parent: Agent, new_agent: Callable[[], Agent]) -> None:
         self._parent = parent
         self._new_agent = new_agent
         self._children: dict[str, _Child] = {}
@@ -65,8 +65,9 @@ class SubAgents:
         if arguments.get("fork_context"):
             # A forked child's first tag would be its parent's: it could not be told apart.
             raise NotImplementedError("fork_context is not played; spawn the sub-agent without it")
-        id_ = new_thread_id()
-        child = self._children[id_] = _Child(self._new_agent(id_))
+        child = _Child(self._new_agent())
+        id_ = child.agent.thread.thread
+        self._children[id_] = child
         self._start(child, message, new_thread_id())
         return _json({"agent_id": id_, "nickname": _NICKNAMES[(len(self._children) - 1) % len(_NICKNAMES)]})
 

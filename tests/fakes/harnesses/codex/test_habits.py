@@ -140,6 +140,16 @@ async def test_the_session_goes_as_a_header_of_the_provider_with_every_call() ->
     assert talk.children[0].ended == "answered"
 
 
+async def test_a_scenario_may_say_which_ids_the_subagents_get(serve: Serve) -> None:
+    known = new_thread_id()
+    play = Play([SPAWN, Turn(streamed(call("wait_agent", {"targets": [known]}, "p_2", **SPACE))), DONE])
+    play.others["CHILDTASK"] = [Turn(streamed(text("Yes.")))]
+    async with serving(play) as server:
+        talk = await Codex(server.url, agent_threads=[known]).run("Fix it.")
+    assert agents_in(server.seen[-1]) == [known]
+    assert [child.conversation for child in talk.children] == [known]
+
+
 async def test_a_subagent_that_still_works_when_its_parent_is_done_is_left() -> None:
     play = Play([SPAWN, Turn(streamed(text("Done.")), after=[("CHILDTASK", 1)])])
     play.others["CHILDTASK"] = [Turn(streamed(text("Late.")), after=[("root", 3)])]
