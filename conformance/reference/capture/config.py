@@ -145,7 +145,9 @@ def _address(where: str, value: JSON) -> str:
     text = _text(where, value).rstrip("/").removesuffix("/chat/completions")
     try:
         parts = urlsplit(text)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        # A name that DNS cannot spell would only show at the first call.
+        host = (parts.hostname or "").encode("idna")
+        good = parts.scheme in ("http", "https") and bool(host) and (parts.port is None or parts.port > 0)
     except ValueError:
         good = False
     _demand(where, value, good and not parts.query and not parts.fragment and not re.search(r"\s", text), allowed)

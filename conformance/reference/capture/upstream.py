@@ -75,7 +75,7 @@ class Engine:
                 yield response
         except TimeoutError:
             raise engine_too_slow(route.timeout_secs or CONNECT_SECS) from None
-        except (aiohttp.ClientError, OSError, ValueError):
+        except (aiohttp.ClientError, OSError):
             raise engine_unreachable() from None
 
     async def models(self, route: Route) -> Reply | None:

@@ -37,6 +37,7 @@ WRONG: dict[str, tuple[str, list[str]]] = {
     "no_target": ("routes: {p: {base_url: 'http://h:1'}}", ["routes.p.target"]),
     "no_base_url": ("routes: {p: {target: t}}", ["routes.p.base_url", "missing"]),
     "base_url": ("routes: {p: {target: t, base_url: 'h:1/v1'}}", ["routes.p.base_url", "'h:1/v1'"]),
+    "base_url_name": (f"routes: {{p: {{target: t, base_url: 'http://{'a' * 64}.b:1'}}}}", ["routes.p.base_url"]),
     "base_url_port": ("routes: {p: {target: t, base_url: 'http://h:99999'}}", ["routes.p.base_url"]),
     "format": (HEAD + ", format: anthropic}", ["routes.policy.format", "'anthropic'", "openai"]),
     "timeout_text": (HEAD + ", timeout_secs: '5'}", ["routes.policy.timeout_secs", "'5'", "number"]),

@@ -6,6 +6,8 @@ import threading
 
 import pytest
 
+from conformance.reference.capture.config import Route
+from conformance.reference.capture.upstream import Engine
 from tests.reference.capture.running import JSON, Proxy
 from tests.reference.capture.scripted_engine import Answer, ScriptedEngine, completion
 
@@ -154,6 +156,15 @@ def test_an_engine_that_hangs_up_when_idle_is_asked_once_and_answers(
         engine.plan(Answer(body=json.dumps(completion()).encode(), hang_up_after=True))
         assert proxy.chat(session).status == 200
     assert len(engine.chats()) == 10
+
+
+@pytest.mark.anyio
+async def test_a_fault_of_the_reader_is_not_told_as_the_engines(engine: ScriptedEngine) -> None:
+    upstream = Engine()
+    with pytest.raises(ValueError, match="the reader's own"):
+        async with upstream.opened(Route("policy", "served", engine.base_url), b"{}"):
+            raise ValueError("the reader's own")
+    await upstream.close()
 
 
 def test_300_calls_are_at_the_engine_at_once(proxy: Proxy, engine: ScriptedEngine, session: str) -> None:
