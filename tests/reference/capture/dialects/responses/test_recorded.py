@@ -11,7 +11,7 @@ from tests.reference.capture.scripted_engine import ScriptedEngine
 
 pytestmark = pytest.mark.unit
 
-DATA = Path(__file__).parents[4] / "data" / "openhands"
+DATA = Path(__file__).parents[4] / "data" / "codex"
 SPAWN = {"type": "function", "name": "spawn_agent", "strict": False, "parameters": {"type": "object"}}
 
 
