@@ -50,8 +50,8 @@ def agent_toml(text: str, model_server: str, session: str | None) -> str:
     ours = [f"model = {json.dumps(model_server)}\n", f"completion_kwargs = {_inline(kwargs)}\n"]
     changed = "".join([*lines[: start + 1], *ours, *kept, *lines[end:]])
     wanted = {**model, "model": model_server, "completion_kwargs": kwargs}
-    if _toml(changed) != {**before, TABLE[0]: {**before[TABLE[0]], TABLE[1]: wanted}}:
-        raise ShimError("agent TOML: expected [llm.model] with one key a line, completion_kwargs inline; it has more")
+    if _parsed(changed) != {**before, TABLE[0]: {**before[TABLE[0]], TABLE[1]: wanted}}:
+        raise ShimError("agent TOML: expected [llm.model] with one key a line and completion_kwargs inline, seen more")
     return changed
 
 
@@ -91,6 +91,13 @@ def _toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ShimError(f"agent TOML: {error}") from None
+
+
+def _parsed(text: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
 
 
 def _key(line: str) -> str:

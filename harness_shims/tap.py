@@ -6,6 +6,7 @@ It stands between the client and the proxy and changes nothing. What it heard ha
 import asyncio
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -94,15 +95,22 @@ class _Connection:
         if self._answers is None or self._open is None or self._open.whole:
             return
         self._answers.receive_data(data)
-        while (event := self._answers.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
+        try:
+            self._read(self._answers, self._open)
+        except h11.RemoteProtocolError:
+            if data:
+                raise  # else the connection broke off, and the exchange is told as cut
+
+    def _read(self, answers: h11.Connection, heard: _Heard) -> None:
+        while (event := answers.next_event()) not in (h11.NEED_DATA, h11.PAUSED):
             if isinstance(event, h11.Response):
-                self._open.status = event.status_code
+                heard.status = event.status_code
                 raw = event.headers.raw_items()
-                self._open.answer_headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
+                heard.answer_headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
             elif isinstance(event, h11.Data):
-                self._open.answer += event.data
+                heard.answer += event.data
             elif isinstance(event, h11.EndOfMessage):
-                self._open.whole = True
+                heard.whole = True
                 return
             elif isinstance(event, h11.ConnectionClosed):
                 return
@@ -124,6 +132,7 @@ class Tap:
         self._thread = threading.Thread(target=self._serve, name="tap", daemon=True)
         self._ready = threading.Event()
         self._stop = asyncio.Event()
+        self._relays: set[asyncio.Future[None]] = set()
 
     def exchanges(self) -> list[Exchange]:
         """What was said so far, in the order of asking. Raises :class:`NotHTTP` for what could not be read."""
@@ -151,20 +160,34 @@ class Tap:
             runner.run(self._listen())
 
     async def _listen(self) -> None:
-        server = await asyncio.start_server(self._relay if self._target else self._turn_away, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._take, "127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         self._ready.set()
         await self._stop.wait()
         server.close()
+        for relay in self._relays:
+            relay.cancel()
+        await asyncio.gather(*self._relays, return_exceptions=True)
+
+    def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        way = self._turn_away if self._target is None else self._relay
+        relay = asyncio.ensure_future(way(reader, writer))
+        self._relays.add(relay)
+        relay.add_done_callback(self._relays.discard)
 
     async def _turn_away(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.strays.append((await reader.readline()).decode("latin-1").strip())
-        writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        writer.close()
+        try:
+            self.strays.append((await reader.readline()).decode("latin-1").strip())
+            writer.write(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        except ConnectionError:
+            pass
+        finally:
+            await _close(writer)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         assert self._target is not None
         there: asyncio.StreamWriter | None = None
+        ways: list[asyncio.Future[None]] = []
         try:
             back, there = await asyncio.open_connection(*self._target)
             connection = _Connection(self)
@@ -174,15 +197,15 @@ class Tap:
             ]
             # Either side that leaves ends the connection for the other, as it would without us.
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
         except OSError:
             pass
         finally:
-            for end in (writer, there):
-                if end is not None:
-                    end.close()
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            await _close(writer)
+            if there is not None:
+                await _close(there)
 
     async def _pass_on(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, hear: _Hear) -> None:
         try:
@@ -199,3 +222,9 @@ class Tap:
             hear(data)
         except (NotHTTP, ValueError, h11.ProtocolError) as fault:
             self._faults.append(str(fault))
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
