@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.systems.engine import FakeEngine
 from conformance.systems.proxy import ProxyUnderTest
+from fakes.harnesses.codex import Codex
 from fakes.harnesses.conversation import Conversation
 from fakes.harnesses.openhands_nv import OpenHandsNV
 from fakes.harnesses.openhands_sdk import OpenHandsSDK
@@ -105,14 +106,17 @@ class Scene:
     def post(
         self,
         path: str,
-        body: Mapping[str, JSON],
+        body: JSON,
         *,
         session: str | None = "",
         by: str | None = None,
         parent: str | None = None,
         headers: AnyHeaders = (),
     ) -> Call:
-        """A call of any dialect under way; ``path`` is what stands behind ``/v1``. ``session`` and ``by`` as above."""
+        """A call of any dialect under way; ``path`` is what stands behind ``/v1``. ``session`` and ``by`` as above.
+
+        ``body`` may be anything that is JSON, or bytes; only an object can carry a session.
+        """
         identity = self.session() if session == "" else session
         pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         base_path = "/v1"
@@ -120,7 +124,8 @@ class Scene:
             self._remember(identity)
             carried = self.proxy.carry(identity, by=by, parent=parent)
             pairs += list(carried.headers)
-            body = {**body, **(carried.body or {})}
+            if carried.body and isinstance(body, Mapping):
+                body = {**body, **carried.body}
             base_path = carried.base_path
             if carried.api_key is not None:
                 pairs.append(("Authorization", f"Bearer {carried.api_key}"))
@@ -140,6 +145,15 @@ class Scene:
         carried = self.proxy.carry(identity)
         headers = {**dict(carried.headers), **agent.pop("extra_headers", {})}
         player = OpenHandsSDK(self.proxy.url, model=agent.pop("model", MODEL), extra_headers=headers, **agent)
+        return self._keep(await player.run(task or self.task(), max_turns=max_turns))
+
+    async def codex(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
+        """A whole run of Codex, with this scene's session in the header of the contract."""
+        identity = self._own(session)
+        max_turns = agent.pop("max_turns", 20)
+        carried = self.proxy.carry(identity)
+        headers = {**dict(carried.headers), **agent.pop("http_headers", {})}
+        player = Codex(self.proxy.url, model=agent.pop("model", MODEL), http_headers=headers, **agent)
         return self._keep(await player.run(task or self.task(), max_turns=max_turns))
 
     # What came of it
