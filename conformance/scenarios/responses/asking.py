@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.gauge.scene import MODEL, Scene
+from conformance.scenarios.streams import shapes
 from conformance.scenarios.upstream.asking import Asked
 from fakes.harnesses.plain import Call, Reply
 
@@ -34,6 +35,10 @@ def tool(name: str, *arguments: str, description: str = "") -> Item:
         "strict": False,
         "parameters": parameters,
     }
+
+
+TOOLS = [{**one["function"], "type": "function", "strict": False} for one in shapes.TOOLS]
+"""The tools that the answers of every shape call."""
 
 
 def message(role: str, *texts: str) -> Item:
