@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import time
 from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired
 
@@ -80,7 +79,7 @@ class _Waiter:
     run: int | None
     state: State
     count: int
-    done: asyncio.Future[None]
+    found: "asyncio.Future[Listing]"
 
 
 @dataclass(slots=True)
@@ -168,27 +167,28 @@ class Ledger:
     async def wait(
         self, state: State, count: int, seconds: float, *, tenant: str | None = None, run: int | None = None
     ) -> Listing | None:
-        """The rows in ``state`` as soon as there are ``count`` of them; None after ``seconds``."""
-        deadline = time.monotonic() + seconds
-        while True:
-            listing = self.listing(tenant=tenant, run=run, state=state)
-            if len(listing.rows) >= count:
-                return listing
-            waiter = _Waiter(tenant, run, state, count, asyncio.get_running_loop().create_future())
-            self._waiters.append(waiter)
-            try:
-                await asyncio.wait_for(waiter.done, deadline - time.monotonic())
-            except TimeoutError:
-                return None
-            finally:
-                self._waiters.remove(waiter)
+        """The rows in ``state`` as soon as there are ``count`` of them; None after ``seconds``.
+
+        A row that has left the state by the time this returns is among them: that it was in it is what was asked.
+        """
+        listing = self.listing(tenant=tenant, run=run, state=state)
+        if len(listing.rows) >= count:
+            return listing
+        waiter = _Waiter(tenant, run, state, count, asyncio.get_running_loop().create_future())
+        self._waiters.append(waiter)
+        try:
+            return await asyncio.wait_for(waiter.found, seconds)
+        except TimeoutError:
+            return None
+        finally:
+            self._waiters.remove(waiter)
 
     def _wake(self, tenant: str) -> None:
         for waiter in self._waiters:
-            if waiter.tenant in (None, tenant) and not waiter.done.done():
+            if waiter.tenant in (None, tenant) and not waiter.found.done():
                 found = self.listing(tenant=waiter.tenant, run=waiter.run, state=waiter.state)
                 if len(found.rows) >= waiter.count:
-                    waiter.done.set_result(None)
+                    waiter.found.set_result(found)
 
     def _evict(self) -> None:
         oldest = self._rows[next(iter(self._rows))]

@@ -107,6 +107,19 @@ async def test_waiting_ends_when_so_many_rows_are_in_the_state() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_state_that_a_row_only_passes_through_is_seen() -> None:
+    ledger = Ledger()
+    waiting = asyncio.create_task(ledger.wait("generating", 1, 30))
+    await asyncio.sleep(0)
+    row = _open(ledger)
+    ledger.change(row, state="generating")
+    ledger.change(row, state="finished")
+    found = await asyncio.wait_for(waiting, 5)
+    assert found is not None
+    assert found.rows == [row]
+
+
+@pytest.mark.anyio
 async def test_waiting_for_what_is_there_already_returns_at_once() -> None:
     ledger = Ledger()
     row = _open(ledger)
