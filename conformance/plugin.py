@@ -92,7 +92,13 @@ async def scene(request: pytest.FixtureRequest, world: "World", proxy: "ProxyUnd
 @pytest.fixture
 def harness(scene: "Scene") -> dict[str, Callable[..., Any]]:
     """The fake agents by name, each ready to run against the proxy: ``await harness["openhands-nv"](task)``."""
-    return {"openhands-nv": scene.openhands_nv, "openhands-sdk": scene.openhands_sdk}
+    return {
+        "openhands-nv": scene.openhands_nv,
+        "openhands-sdk": scene.openhands_sdk,
+        "opencode": scene.opencode,
+        "claude-code": scene.claude_code,
+        "codex": scene.codex,
+    }
 
 
 @pytest.fixture

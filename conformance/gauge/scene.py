@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from conformance.gauge.agents import MODEL as MODEL
+from conformance.gauge.agents import Agents
 from conformance.systems.engine import FakeEngine
 from conformance.systems.proxy import ProxyUnderTest
-from fakes.harnesses.codex import Codex
-from fakes.harnesses.conversation import Conversation
-from fakes.harnesses.openhands_nv import OpenHandsNV
-from fakes.harnesses.openhands_sdk import OpenHandsSDK
 from fakes.harnesses.plain import AnyHeaders, Call, PlainClient, Reply
-from fakes.vllm.tags import format_tag
 
 PLAYBOOKS = Path(__file__).parent.parent / "playbooks"
 JSON = Any
@@ -21,23 +18,19 @@ Record = dict[str, JSON]
 Row = dict[str, JSON]
 Playbook = dict[str, JSON]
 
-MODEL = "policy-model"
 TENANT = "main"
 
 
-class Scene:
+class Scene(Agents):
     """Everything a scenario says goes through here, so that a failure can show all of it.
 
     Sessions, runs and playbooks are this scenario's alone; shared listings hold those of others too.
     """
 
     def __init__(self, engine: FakeEngine, proxy: ProxyUnderTest, run: int) -> None:
+        super().__init__(proxy, run)
         self.engine = engine
-        self.proxy = proxy
-        self.run = run
         self.client = PlainClient(proxy.url)
-        self.conversations: list[Conversation] = []
-        self.sessions: list[str] = []
         self._tenants: list[str] = []
 
     def at(self, proxy: ProxyUnderTest) -> "Scene":
@@ -60,21 +53,7 @@ class Scene:
         self._tenants.append(tenant)
         await self.engine.play(tenant, self.run, script)
 
-    def tag(self, turn: int = 0, scope: int = 0) -> str:
-        return format_tag(self.run, scope, turn)
-
-    def task(self, text: str = "Find out why the build fails.", scope: int = 0) -> str:
-        """A task prompt that asks for turn 0 of a scope."""
-        return f"{self.tag(0, scope)} {text}"
-
     # Who speaks
-
-    def session(self, label: str = "main") -> str:
-        """A session id of this scenario's own; the same label gives the same id."""
-        identity = f"run-{self.run:06d}-{label}"
-        if identity not in self.sessions:
-            self.sessions.append(identity)
-        return identity
 
     async def ask(self, task: str | list[JSON] | None = None, **call: JSON) -> Reply:
         """One chat completion through the proxy; see ``start`` for the keywords."""
@@ -131,31 +110,6 @@ class Scene:
                 pairs.append(("Authorization", f"Bearer {carried.api_key}"))
         return self.client.send("POST", f"{base_path}{path}", body, headers=pairs)
 
-    async def openhands_nv(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
-        """A whole run of the Gym fork's agent, with its session in the body."""
-        identity = self._own(session)
-        max_turns = agent.pop("max_turns", 20)
-        player = OpenHandsNV(self.proxy.url, session=identity, model=agent.pop("model", MODEL), **agent)
-        return self._keep(await player.run(task or self.task(), max_turns=max_turns))
-
-    async def openhands_sdk(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
-        """A whole run of the SDK's agent, with this scene's session in the header of the contract."""
-        identity = self._own(session)
-        max_turns = agent.pop("max_turns", 20)
-        carried = self.proxy.carry(identity)
-        headers = {**dict(carried.headers), **agent.pop("extra_headers", {})}
-        player = OpenHandsSDK(self.proxy.url, model=agent.pop("model", MODEL), extra_headers=headers, **agent)
-        return self._keep(await player.run(task or self.task(), max_turns=max_turns))
-
-    async def codex(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
-        """A whole run of Codex, with this scene's session in the header of the contract."""
-        identity = self._own(session)
-        max_turns = agent.pop("max_turns", 20)
-        carried = self.proxy.carry(identity)
-        headers = {**dict(carried.headers), **agent.pop("http_headers", {})}
-        player = Codex(self.proxy.url, model=agent.pop("model", MODEL), http_headers=headers, **agent)
-        return self._keep(await player.run(task or self.task(), max_turns=max_turns))
-
     # What came of it
 
     async def records(self, session: str = "") -> list[Record]:
@@ -182,18 +136,6 @@ class Scene:
 
     def _told(self) -> list[Any]:
         return [self.client.told(), *(conversation.told() for conversation in self.conversations)]
-
-    def _keep(self, conversation: Conversation) -> Conversation:
-        self.conversations.append(conversation)
-        return conversation
-
-    def _own(self, session: str) -> str:
-        return self._remember(session) if session else self.session()
-
-    def _remember(self, session: str) -> str:
-        if session not in self.sessions:
-            self.sessions.append(session)
-        return session
 
 
 async def _or_why(asked: Any) -> JSON:

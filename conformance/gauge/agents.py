@@ -1,0 +1,124 @@
+"""Who acts in a scene: whole runs of the fake agents through the proxy, each under a session of the scene's own."""
+
+from dataclasses import replace
+from typing import Any
+
+from conformance.systems.proxy import Carried, ProxyUnderTest
+from fakes.harnesses.claude_code import ClaudeCode, Environment
+from fakes.harnesses.codex import Codex
+from fakes.harnesses.conversation import Conversation
+from fakes.harnesses.opencode import OpenCode
+from fakes.harnesses.openhands_nv import OpenHandsNV
+from fakes.harnesses.openhands_sdk import OpenHandsSDK
+from fakes.vllm.tags import format_tag
+
+JSON = Any
+
+MODEL = "policy-model"
+
+
+class Agents:
+    """Keywords that are not named here go to the fake agent, or with ``run`` (a mapping) to its ``run``.
+
+    ``session`` "" is the scene's own. ``by`` is the session capability that carries it; None is the harness's own id
+    where the system reads that one, else whatever it declares first.
+    """
+
+    def __init__(self, proxy: ProxyUnderTest, run: int) -> None:
+        self.proxy = proxy
+        self.run = run
+        self.conversations: list[Conversation] = []
+        self.sessions: list[str] = []
+
+    def tag(self, turn: int = 0, scope: int = 0) -> str:
+        return format_tag(self.run, scope, turn)
+
+    def task(self, text: str = "Find out why the build fails.", scope: int = 0) -> str:
+        """A task prompt that asks for turn 0 of a scope."""
+        return f"{self.tag(0, scope)} {text}"
+
+    def session(self, label: str = "main") -> str:
+        """A session id of this scenario's own; the same label gives the same id."""
+        return self._remember(f"run-{self.run:06d}-{label}")
+
+    async def openhands_nv(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
+        """The Gym fork's agent, with its session in the body."""
+        identity = self._own(session)
+        max_turns = agent.pop("max_turns", 20)
+        player = OpenHandsNV(self.proxy.url, session=identity, model=agent.pop("model", MODEL), **agent)
+        return self._keep(await player.run(task or self.task(), max_turns=max_turns))
+
+    async def openhands_sdk(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
+        """The SDK's agent, with this scene's session in the header of the contract."""
+        identity = self._own(session)
+        max_turns = agent.pop("max_turns", 20)
+        carried = self.proxy.carry(identity)
+        headers = {**dict(carried.headers), **agent.pop("extra_headers", {})}
+        player = OpenHandsSDK(self.proxy.url, model=agent.pop("model", MODEL), extra_headers=headers, **agent)
+        return self._keep(await player.run(task or self.task(), max_turns=max_turns))
+
+    async def opencode(
+        self, task: str | None = None, *, session: str = "", by: str | None = None, **agent: JSON
+    ) -> Conversation:
+        """opencode with its subagents; by its own id, the session is that of its root. No title unless asked for."""
+        identity, carried = self._carried(session, by, "session-opencode")
+        own = {"session": identity} if carried is None else _key(carried)
+        headers = {**_headers(carried), **agent.pop("headers", {})}
+        run = {"max_turns": agent.pop("max_turns", 20), **agent.pop("run", {})}
+        settings = {"model": MODEL, "title": False, **own, **agent}
+        player = OpenCode(self._base(carried), headers=headers, **settings)
+        return self._keep(await player.run(task or self.task(), **run))
+
+    async def claude_code(
+        self, task: str | None = None, *, session: str = "", by: str | None = None, **agent: JSON
+    ) -> Conversation:
+        """Claude Code with its subagents, which share its session. ``env`` is an ``Environment``."""
+        identity, carried = self._carried(session, by, "session-claude")
+        own = {"session": identity} if carried is None else {}
+        env: Environment = agent.pop("env", Environment())
+        key = _key(carried).get("api_key", env.api_key)
+        env = replace(env, custom_headers={**_headers(carried), **env.custom_headers}, api_key=key)
+        run = {"max_turns": agent.pop("max_turns", 20), **agent.pop("run", {})}
+        player = ClaudeCode(self._base(carried), env=env, **{"model": MODEL, **own, **agent})
+        return self._keep(await player.run(task or self.task(), **run))
+
+    async def codex(
+        self, task: str | None = None, *, session: str = "", by: str | None = None, **agent: JSON
+    ) -> Conversation:
+        """Codex with its subagents; by its own id, the session is that of its root thread."""
+        identity, carried = self._carried(session, by, "session-codex")
+        own = {"thread": identity} if carried is None else _key(carried)
+        headers = {**_headers(carried), **agent.pop("http_headers", {})}
+        run = {"max_turns": agent.pop("max_turns", 20), **agent.pop("run", {})}
+        player = Codex(self._base(carried), http_headers=headers, **{"model": MODEL, **own, **agent})
+        return self._keep(await player.run(task or self.task(), **run))
+
+    def _carried(self, session: str, by: str | None, native: str) -> tuple[str, Carried | None]:
+        """The session's id, and what has to carry it; None where the harness's own id does."""
+        identity = self._own(session)
+        if by == native or (by is None and native in self.proxy.capabilities):
+            return identity, None
+        return identity, self.proxy.carry(identity, by=by)
+
+    def _base(self, carried: Carried | None) -> str:
+        return self.proxy.url + ("" if carried is None else carried.base_path.removesuffix("/v1"))
+
+    def _keep(self, conversation: Conversation) -> Conversation:
+        self.conversations.append(conversation)
+        return conversation
+
+    def _own(self, session: str) -> str:
+        return self._remember(session) if session else self.session()
+
+    def _remember(self, session: str) -> str:
+        if session not in self.sessions:
+            self.sessions.append(session)
+        return session
+
+
+def _headers(carried: Carried | None) -> dict[str, str]:
+    return {} if carried is None else dict(carried.headers)
+
+
+def _key(carried: Carried | None) -> dict[str, str]:
+    return {} if carried is None or carried.api_key is None else {"api_key": carried.api_key}
