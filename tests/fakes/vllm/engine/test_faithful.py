@@ -152,7 +152,8 @@ def test_every_drifting_turn_breaks_unless_its_ids_are_injected(converse: Conver
 def test_a_drifting_generation_is_its_text_in_another_split(turns: list[dict[str, Any]]) -> None:
     assume(all("{tag" not in turn.get("reasoning", "") for turn in turns))
     assume(all(turn.get("text") != "" for turn in turns))
-    assume("<|im_end|>" not in str(turns))
+    # The loader refuses text with an end token in it, and Hypothesis finds such words in the code under test.
+    assume(not any(end in str(turns) for end in ("<|im_end|>", "<|endoftext|>")))
     talk = _conversation(turns, "drifting", TenantConfig())
     drawn = talk.ask()
     (sample,) = drawn.samples
