@@ -78,18 +78,17 @@ class Calls:
     def as_sent(self, answer: Answer) -> list[Block]:
         """The blocks of the answer as the history will hold them; empty where the whole message is dropped.
 
-        Calls come last and with the input as it was run; white space goes where it was thought, and where it was said
-        before a call, but an empty text stays; of a
+        Calls come last and with the input as it was run; white space before a call goes, but an empty text stays; of a
         call with a known id nothing stays, and a text takes its place if nothing else is left.
         """
         calls = [block | {"input": given} for block, given in self._taken]
-        others = [b for b in answer.blocks if b["type"] != "tool_use" and not _is_blank(b, "thinking")]
+        others = [block for block in answer.blocks if block["type"] != "tool_use"]
         if answer.calls:
-            others = [block for block in others if not _is_blank(block, "text")]
+            others = [block for block in others if not _is_blank(block)]
             return [*others, *calls] or [text_block(texts.INTERRUPTED_CALL) | {"citations": []}]
         return others if any(block.get("text", "").strip() for block in others) else []
 
 
-def _is_blank(block: Block, kind: str) -> bool:
-    said = block.get(kind, "")
-    return block["type"] == kind and bool(said) and not said.strip()
+def _is_blank(block: Block) -> bool:
+    text = block.get("text", "")
+    return block["type"] == "text" and bool(text) and not text.strip()
