@@ -108,6 +108,17 @@ def routes(
 
 
 @app.command()
+def demo() -> None:
+    """Play five conversations by each fake agent through the reference and show what became of every sampled token.
+
+    Exit status: 0 every token is trained, withheld or excluded; 1 one is not accounted for.
+    """
+    from conformance.demo.show import demo as show
+
+    raise typer.Exit(show())
+
+
+@app.command()
 def schema(
     name: Annotated[
         str,

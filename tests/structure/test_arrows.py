@@ -32,6 +32,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakes",
         "harness_shims",
     },
+    "conformance.demo": {"conformance.systems", "fakes"},
     "conformance.plugin": {"conformance.gauge", "conformance.systems"},
     "conformance.scenarios": {
         "conformance.contract",

@@ -1,0 +1,1 @@
+"""``trackgauge demo``: what becomes of the tokens when each fake agent lives through the same five conversations."""

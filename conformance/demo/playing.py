@@ -1,0 +1,82 @@
+"""Plays one conversation of one agent through the reference, rebuilds it, and counts what became of its tokens."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from conformance.demo.casts import GATE, Cast, Kind
+from conformance.demo.cutting import CuttingWire
+from conformance.systems.engine import FakeEngine
+from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.rebuild import RebuildUnderTest
+from fakes.vllm.tags import format_tag
+
+TENANT = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of a conversation. The counts are sampled tokens; ``trained + withheld + excluded`` is ``sampled``."""
+
+    calls: int
+    outcome: str
+    reason: str
+    sampled: int
+    trained: int
+    withheld: int
+    excluded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The three systems that a demo runs on."""
+
+    engine: FakeEngine
+    proxy: ProxyUnderTest
+    rebuild: RebuildUnderTest
+
+    async def play(self, cast: Cast, kind: Kind, run: int) -> Played:
+        await self.engine.play(TENANT, run, cast.playbook(kind))
+        before = {row["session_id"] for row in await self.proxy.sessions()}
+        start = cast.starts.get(kind, cast.start)
+        task = f"{format_tag(run, 0, 0)} Find out why the build fails."
+        if kind is Kind.CUT:
+            async with CuttingWire(self.proxy.url, cast.cut_after) as wire:
+                await start(wire.url, f"demo-{run}").run(task)
+        elif kind is Kind.SUBAGENT and not cast.waits_for_child:
+            await asyncio.gather(start(self.proxy.url, f"demo-{run}").run(task), self._open_when_child_is_done(run))
+        else:
+            await start(self.proxy.url, f"demo-{run}").run(task)
+        after = [row["session_id"] for row in await self.proxy.sessions()]
+        envelopes = [(await self.proxy.completions_answer(one)).json() for one in after if one not in before]
+        answer = await self.rebuild.ask({"sessions": envelopes})
+        return told(answer, envelopes)
+
+    async def _open_when_child_is_done(self, run: int) -> None:
+        """When the parent's first answer and both of its child's are out."""
+        await self.engine.wait("finished", run=run, count=3, seconds=60)
+        await self.engine.open_gate(TENANT, GATE.replace("{run}", f"{run:06d}"))
+
+
+def told(answer: Mapping[str, Any], envelopes: list[dict[str, Any]]) -> Played:
+    """Counts by record: a record stands in one trajectory, or is excluded."""
+    records = [record for envelope in envelopes for record in envelope["completions"]]
+    size = {record["uuid"]: len(record["generation_token_ids"] or []) for record in records}
+    trained = withheld = 0
+    for trajectory in answer["trajectories"]:
+        tokens = sum(size[uuid] for uuid in trajectory["record_uuids"])
+        if answer["withheld"] or trajectory["withheld"]:
+            withheld += tokens
+        else:
+            trained += tokens
+    excluded = sum(size[one["record_uuid"]] for one in answer["excluded"])
+    return Played(
+        calls=len(records),
+        outcome=answer["outcome"],
+        reason=answer["reason_code"] or "",
+        sampled=sum(size.values()),
+        trained=trained,
+        withheld=withheld,
+        excluded=excluded,
+    )
