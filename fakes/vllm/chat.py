@@ -86,7 +86,7 @@ def sample_request(call: Call, request: ChatRequest) -> SampleRequest:
         tenant=call.tenant.name,
         endpoint="chat",
         messages=normalised(request.messages, call.profile) if ids is None else None,
-        tools=request.tools if request.tool_choice != "none" or request.tools else None,
+        tools=request.tools,
         tool_choice=request.tool_choice,
         template_kwargs=template_kwargs(request),
         add_generation_prompt=request.add_generation_prompt,

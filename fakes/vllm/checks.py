@@ -256,9 +256,9 @@ def check_logprob_count(count: int | None, allowed: int, profile: Profile, vocab
 
 def check_ids(ids: list[int], vocabulary: int) -> None:
     """Refuse ids that the model has no embedding for."""
-    for token in ids:
-        if not 0 <= token < vocabulary:
-            raise refusal(f"Token id {token} is out of vocabulary")
+    if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
+        first = next(token for token in ids if not 0 <= token < vocabulary)
+        raise refusal(f"Token id {first} is out of vocabulary")
 
 
 def token_in(request: ChatRequest, profile: Profile) -> list[int] | None:
@@ -268,7 +268,7 @@ def token_in(request: ChatRequest, profile: Profile) -> list[int] | None:
     ids = request.kv_transfer_params.get("prompt_token_ids")
     if ids is None:
         return None
-    if not isinstance(ids, list) or not ids or any(type(token) is not int or token < 0 for token in ids):
+    if not isinstance(ids, list) or set(map(type, ids)) != {int} or min(ids) < 0:
         raise invalid(
             profile,
             "`kv_transfer_params['prompt_token_ids']` must be a non-empty list of non-negative integers.",

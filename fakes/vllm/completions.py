@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from typing_extensions import TypeIs
+
 from fakes.vllm import checks
 from fakes.vllm.answers import AnswerOptions
 from fakes.vllm.calls import Call
@@ -61,11 +63,14 @@ def sample_requests(call: Call, request: CompletionRequest, wanted: int) -> list
 def prompts_of(request: CompletionRequest) -> list[str | list[int]]:
     """The prompts one by one, whichever of the four forms they came in."""
     prompt = request.prompt or ""
-    if isinstance(prompt, str):
+    if isinstance(prompt, str) or _are_ids(prompt):
         return [prompt]
-    if all(isinstance(item, int) for item in prompt):
-        return [[item for item in prompt if isinstance(item, int)]]
-    return [item for item in prompt if not isinstance(item, int)]
+    return [*prompt]
+
+
+def _are_ids(prompt: list[int] | list[list[int]] | list[str]) -> TypeIs[list[int]]:
+    """One look is enough: the request's type allows no mixture."""
+    return isinstance(prompt[0], int)
 
 
 def answer_options(request: CompletionRequest) -> AnswerOptions:
