@@ -48,11 +48,12 @@ def message(role: str, *texts: str) -> Item:
 
 
 def call(call_id: str, name: str, arguments: str) -> Item:
-    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments, "status": "completed"}
+    told = {"call_id": call_id, "name": name, "arguments": arguments, "status": "completed"}
+    return {"type": "function_call", "id": f"fc_{call_id}", **told}
 
 
 def output(call_id: str, given: JSON) -> Item:
-    return {"type": "function_call_output", "call_id": call_id, "output": given}
+    return {"type": "function_call_output", "id": f"fco_{call_id}", "call_id": call_id, "output": given}
 
 
 @dataclass(frozen=True)

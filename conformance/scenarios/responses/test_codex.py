@@ -29,12 +29,12 @@ WORK = {
 }
 
 
-@covers("RSP-003", "RSP-004", "RSP-005", "RSP-014", "RSP-019", "RSP-024", "RSP-036", "RSP-037")
+@covers("RSP-003", "RSP-004", "RSP-005", "RSP-014", "RSP-024", "RSP-036", "RSP-037")
 async def test_codex_works_and_is_captured(scene: Scene, check: Check) -> None:
     await scene.script(WORK)
     talk = await scene.codex()
-    for requirement in ("RSP-014", "RSP-019"):
-        check.equal(requirement, expected=["answered", 3], seen=[talk.ended, len(talk.exchanges)], where="Codex")
+    works = [talk.ended, len(talk.exchanges)] == ["answered", 3]
+    check.need("RSP-014", works, expected="Codex answers after 3 calls", seen=talk.error or len(talk.exchanges))
     for exchange in talk.exchanges:
         told = "" if exchange.response is None else exchange.response.body_text
         check.that("RSP-024", responses_stream.grammar(told), f"Codex, request {exchange.n}")
