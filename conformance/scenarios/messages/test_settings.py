@@ -1,4 +1,4 @@
-"""Tools and settings of a Messages client mean the same to the engine; what it cannot know keeps nothing from working."""
+"""Tools and settings of a Messages client mean the same to the engine; what it cannot know stops nothing."""
 
 from typing import Any
 
