@@ -128,7 +128,7 @@ CASTS: tuple[Cast, ...] = (
         command=lambda text: _call("execute_bash", command=text, security_risk="LOW"),
         end=lambda text: _call("finish", message=text),
         cut_after=0,
-        unrecorded={Kind.SUBAGENT: "it has none", Kind.COMPACTION: "not recorded: Gym runs it without a condenser"},
+        unrecorded={Kind.SUBAGENT: "it has none", Kind.COMPACTION: "Gym runs it without"},
     ),
     Cast(
         "OpenHands SDK",

@@ -9,7 +9,7 @@ MARK = b'"tools"'
 
 
 class CuttingWire:
-    """Forwards TCP both ways. The first answer to a request with tools is cut after ``after`` bytes; the rest passes."""
+    """Forwards TCP both ways. The first answer to a request with tools is cut after ``after`` bytes; others pass."""
 
     def __init__(self, target: str, after: int) -> None:
         address = urlsplit(target)

@@ -15,7 +15,7 @@ from conformance.systems.profiles import find
 from conformance.systems.proxy import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 
-WIDTH = 110
+WIDTH = 124
 COLUMNS = ("agent", "conversation", "calls", "outcome", "sampled", "trained", "withheld", "excluded")
 
 
@@ -59,6 +59,8 @@ def _adds_up(played: Played | str) -> bool:
 
 def _table(rows: list[tuple[str, Kind, Played | str]]) -> Table:
     table = Table(*COLUMNS, box=None, pad_edge=False)
+    for column in table.columns:
+        column.no_wrap = True
     for column in table.columns[4:]:
         column.justify = "right"
     before = ""

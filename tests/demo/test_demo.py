@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from conformance.demo.casts import CASTS, Cast, Kind
-from fakes.vllm.playbook import read_playbook
+from fakes.vllm.reading import read_playbook
 
 
 def run_demo() -> tuple[int, str]:
