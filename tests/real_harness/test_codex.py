@@ -1,6 +1,7 @@
 """The real Codex through the proxy: one session in a header of its provider; sub-agents are threads of their own."""
 
 import asyncio
+import subprocess
 from typing import Any
 
 import pytest
@@ -48,12 +49,18 @@ def test_commands_are_captured_as_one_clean_chain(stage: Stage) -> None:
 def test_a_compaction_is_withheld_and_costs_no_record(stage: Stage) -> None:
     stage.script("codex_compaction")
     session = f"codex-{stage.run}"
-    played = play(stage, session, compact_at=13_000)
+    played = play(stage, session, compact_at=14_000)
     assert any(not exchange.request.json_body().get("tools") for exchange in played.exchanges), "it did not compact"
     (answer,) = stage.judge([session])
     assert answer["withheld"]
     # The fake's own prompts are shorter, so it has to have less room to be driven to the same point.
-    assert stage.compare(played.exchanges, stage.play_fake(fake(stage, session, compact_at=1_360))) == []
+    agent = fake(stage, session, compact_at=2_400, tool_results={"exec_command": executed})
+    assert stage.compare(played.exchanges, stage.play_fake(agent)) == []
+
+
+def executed(arguments: dict[str, Any]) -> str:
+    done = subprocess.run(["bash", "-c", arguments["cmd"]], capture_output=True, text=True, check=True)
+    return f"Process exited with code 0\nOutput:\n{done.stdout}"
 
 
 class WithGate:
