@@ -21,7 +21,7 @@ class Agents:
     """Keywords that are not named here go to the fake agent, or with ``run`` (a mapping) to its ``run``.
 
     ``session`` "" is the scene's own. ``by`` is the session capability that carries it; None is the harness's own id
-    where the system reads that one, else whatever it declares first.
+    where the system reads that one (the SDK's only if asked for), else whatever it declares first.
     """
 
     def __init__(self, proxy: ProxyUnderTest, run: int) -> None:
@@ -48,13 +48,19 @@ class Agents:
         player = OpenHandsNV(self.proxy.url, session=identity, model=agent.pop("model", MODEL), **agent)
         return self._keep(await player.run(task or self.task(), max_turns=max_turns))
 
-    async def openhands_sdk(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
-        """The SDK's agent, with this scene's session in the header of the contract."""
+    async def openhands_sdk(
+        self, task: str | None = None, *, session: str = "", by: str | None = None, **agent: JSON
+    ) -> Conversation:
+        """The SDK's agent; by its own id, the session is its conversation, and each subagent has one of its own."""
         identity = self._own(session)
         max_turns = agent.pop("max_turns", 20)
-        carried = self.proxy.carry(identity)
-        headers = {**dict(carried.headers), **agent.pop("extra_headers", {})}
-        player = OpenHandsSDK(self.proxy.url, model=agent.pop("model", MODEL), extra_headers=headers, **agent)
+        carried = None if by == "session-litellm" else self.proxy.carry(identity, by=by)
+        own = (
+            {"conversation": identity} if carried is None else {"extra_body": dict(carried.body or {}), **_key(carried)}
+        )
+        headers = {**_headers(carried), **agent.pop("extra_headers", {})}
+        settings = {"model": MODEL, **own, **agent}
+        player = OpenHandsSDK(self._base(carried), extra_headers=headers, **settings)
         return self._keep(await player.run(task or self.task(), max_turns=max_turns))
 
     async def opencode(
@@ -70,16 +76,19 @@ class Agents:
         return self._keep(await player.run(task or self.task(), **run))
 
     async def claude_code(
-        self, task: str | None = None, *, session: str = "", by: str | None = None, **agent: JSON
+        self, task: str | None = None, *, session: str = "", by: str | None = None, prefix: str = "", **agent: JSON
     ) -> Conversation:
-        """Claude Code with its subagents, which share its session. ``env`` is an ``Environment``."""
+        """Claude Code with its subagents, which share its session. ``env`` is an ``Environment``.
+
+        ``prefix`` is a path in its base address.
+        """
         identity, carried = self._carried(session, by, "session-claude")
         own = {"session": identity} if carried is None else {}
         env: Environment = agent.pop("env", Environment())
         key = _key(carried).get("api_key", env.api_key)
         env = replace(env, custom_headers={**_headers(carried), **env.custom_headers}, api_key=key)
         run = {"max_turns": agent.pop("max_turns", 20), **agent.pop("run", {})}
-        player = ClaudeCode(self._base(carried), env=env, **{"model": MODEL, **own, **agent})
+        player = ClaudeCode(self._base(carried) + prefix, env=env, **{"model": MODEL, **own, **agent})
         return self._keep(await player.run(task or self.task(), **run))
 
     async def codex(

@@ -1,6 +1,7 @@
 """HTTP/1.1 with hand-written request heads, in the imitated client's names, case and order; h11 reads the answers."""
 
 import asyncio
+import contextlib
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -261,8 +262,9 @@ def _told(answer: _Answer) -> Received | None:
     coding = next((value for name, value in answer.headers if name.lower() == "content-encoding"), "")
     body = bytes(answer.body)
     if coding in ("gzip", "deflate"):
-        # 47: whichever of the two it is; a cut body gives what could be read.
-        body = zlib.decompressobj(wbits=47).decompress(body)
+        # 47: whichever of the two it is; a cut body gives what could be read, one in no such coding stays as it is.
+        with contextlib.suppress(zlib.error):
+            body = zlib.decompressobj(wbits=47).decompress(body)
     return received(answer.status, answer.headers, body)
 
 
