@@ -9,7 +9,7 @@ from typing import Any
 from conformance.contract.difference import tree_difference
 from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
-from conformance.gauge.scene import Playbook, Row, Scene, load_playbook
+from conformance.gauge.scene import Row, Scene
 from conformance.oracle import messages_blocks, messages_stream, record_form, records, same_answer
 from conformance.oracle.chat_answers import ChatAnswer, function_of, json_object, of_message
 from conformance.oracle.judgement import Judgement
@@ -17,18 +17,12 @@ from conformance.oracle.matching import match
 from conformance.oracle.messages_answers import MessagesAnswer
 from conformance.oracle.named_events import inner, kind_of, objects_in, of_kind, text_in, told
 from conformance.oracle.upstream import body_of as asked_of
-from conformance.scenarios.messages.asking import Block, answer_of, ask, body_of, object_of, tool
-from conformance.scenarios.streams import shapes
+from conformance.scenarios.messages.asking import Block, answer_of, ask, body_of, object_of
+from conformance.scenarios.messages.shapes import TOOLS, playbook
 from fakes.harnesses.plain import Reply
 
 JSON = Any
 
-TOOLS = [
-    tool("execute_bash", "command", "timeout"),
-    tool("think", "thought"),
-    tool("list_files"),
-    tool("write_file", "path", "text"),
-]
 WAYS: dict[str, dict[str, JSON]] = {
     "buffered": {"stream": False},
     "streamed": {"stream": True},
@@ -59,12 +53,6 @@ class Heard:
     @property
     def streamed(self) -> bool:
         return self.way != "buffered"
-
-
-def playbook() -> Playbook:
-    """The shapes of chat answers, and those that matter to this dialect alone."""
-    script, more = shapes.playbook(), load_playbook("messages_answers")
-    return {**more, "scopes": {**script["scopes"], **more["scopes"]}}
 
 
 async def hear_all(scene: Scene) -> list[Heard]:

@@ -1,7 +1,7 @@
 """The conversation that a Messages client sends is the one that the engine gets, in chat form."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.contract.difference import tree_difference
@@ -21,41 +21,31 @@ from conformance.scenarios.messages.asking import (
     refused,
     result,
     text,
-    thinking,
-    tool,
     untagged,
     use,
     user,
 )
+from conformance.scenarios.messages.history import (
+    CALLS,
+    ERROR,
+    HISTORY,
+    IDS,
+    INPUTS,
+    KEYS,
+    NUDGE,
+    REMINDER,
+    SYSTEM,
+    THOUGHTS,
+    TOOLS,
+)
+from conformance.scenarios.upstream.asking import Asked
 
 JSON = Any
 
-SYSTEM = ("You look at files. 🙂", "  Größe zählt.\nNever write.")
-THOUGHTS = ("I think of the header.", "It is not there.")
-INPUTS: tuple[dict[str, JSON], ...] = (
-    {"zone": 'ü \\ "x"\n', "path": "a", "from": 1.0, "deep": {"b": [1, None, {"z": True, "a": ""}], "a": 1e21}},
-    {"path": "b", "limit": 9007199254740993},
-    {},
-)
-CALLS = tuple(use(f"functions.look:{n}", "look", given) for n, given in enumerate(INPUTS))
-IDS = [call["id"] for call in CALLS]
-NUDGE, REMINDER, ERROR = "Go on, please.", "Today is Monday.", "There is no such file."
-TOOLS = [tool("look", "path")]
-
-HISTORY: tuple[Message, ...] = (
-    user("Find the header."),
-    assistant(thinking(THOUGHTS[0]), text("I look first."), *CALLS[:2]),
-    user([result(IDS[0], content="one\n"), result(IDS[1], content=[text("two")]), text(NUDGE)]),
-    {"role": "system", "content": REMINDER},
-    assistant(thinking(THOUGHTS[1]), {"type": "redacted_thinking", "data": "gAAAAABo"}, CALLS[2]),
-    user([result(IDS[2], content=ERROR, is_error=True)]),
-    assistant(text("Nothing there.")),
-)
 IN_BLOCKS = tuple(
     {**message, "content": [text(message["content"])]} if isinstance(message["content"], str) else message
     for message in HISTORY
 )
-KEYS: dict[str, JSON] = {"system": [text(one) for one in SYSTEM], "tools": TOOLS}
 LINKED = [["call", IDS[0], "look"], ["call", IDS[1], "look"], ["result", IDS[0], "one\n"], ["result", IDS[1], "two"]]
 LINKED += [["call", IDS[2], "look"], ["result", IDS[2], ERROR]]
 ORDER = ("Find the header.", "I look first.", "one\n", "two", NUDGE, REMINDER, ERROR, "Nothing there.")
@@ -139,7 +129,6 @@ def _each_once(check: Check, messages: JSON, marks: Iterable[str], where: str) -
         check.equal("ANT-008", expected=1, seen=whole.count(told), where=f"{where}: {mark!r}")
 
 
-LOST = "8f21 was here"
 LOOSE: tuple[Message, ...] = (
     user([result("toolu_of_old", content="Old 4711 files.")]),
     assistant(text("First words."), use("toolu_open", "look", {"path": "open/0815"}), text("Second words.")),
@@ -160,22 +149,6 @@ CONTENTS: dict[str, dict[str, JSON]] = {
 }
 
 
-@covers("ANT-007", "ANT-008")
-async def test_no_result_is_lost_and_none_is_doubled(scene: Scene, check: Check) -> None:
-    ids = [f"toolu_{n}" for n in range(len(CONTENTS))]
-    together = (
-        user("Look everywhere."),
-        assistant(*(use(one, "look", {"path": one}) for one in ids)),
-        user([result(one, **given) for one, given in zip(ids, CONTENTS.values(), strict=True)]),
-    )
-    asked = await ask_all(scene, {"together": Ask(together, body=KEYS), "loose": Ask(LOOSE, body=KEYS)})
-    seen = [each[0] for each in translation.results(translation.said(asked["together"].got.get("messages")))]
-    for label, one in zip(CONTENTS, ids, strict=True):
-        check.equal("ANT-007", expected=1, seen=seen.count(one), where=label)
-    check.equal("ANT-007", expected=ids, seen=seen, where="in order")
-    _each_once(check, asked["loose"].got.get("messages"), ONCE, "loose ends")
-
-
 PIXEL = "c3RhbmRzIG5vd2hlcmUgZWxzZQ=="
 IMAGE: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 SHOWN: dict[str, Ask] = {
@@ -186,9 +159,25 @@ SHOWN: dict[str, Ask] = {
 }
 
 
-@covers("ANT-010")
-async def test_an_image_is_shown_or_refused(scene: Scene, check: Check) -> None:
-    for label, one in (await ask_all(scene, SHOWN)).items():
+@covers("ANT-007", "ANT-008", "ANT-010")
+async def test_no_result_and_no_image_is_lost(scene: Scene, check: Check) -> None:
+    ids = [f"toolu_{n}" for n in range(len(CONTENTS))]
+    together = (
+        user("Look everywhere."),
+        assistant(*(use(one, "look", {"path": one}) for one in ids)),
+        user([result(one, **given) for one, given in zip(ids, CONTENTS.values(), strict=True)]),
+    )
+    asked = await ask_all(scene, {"together": Ask(together, body=KEYS), "loose": Ask(LOOSE, body=KEYS), **SHOWN})
+    seen = [each[0] for each in translation.results(translation.said(asked["together"].got.get("messages")))]
+    for label, one in zip(CONTENTS, ids, strict=True):
+        check.equal("ANT-007", expected=1, seen=seen.count(one), where=label)
+    check.equal("ANT-007", expected=ids, seen=seen, where="in order")
+    _each_once(check, asked["loose"].got.get("messages"), ONCE, "loose ends")
+    _images_are_shown_or_refused(check, {label: asked[label] for label in SHOWN})
+
+
+def _images_are_shown_or_refused(check: Check, asked: Mapping[str, Asked]) -> None:
+    for label, one in asked.items():
         shown = [_shows(body.get("messages")) for body in one.bodies]
         ok = (bool(shown) and all(shown)) or (not shown and refused(one.reply))
         seen = {"status": one.reply.status, "shown to the engine": shown}

@@ -27,13 +27,14 @@ OLD_CAP = (
     "and your request has 9000 input tokens (32000 > 40960 - 9000). (parameter=max_tokens, value=32000)"
 )
 NO_ROOM = {"requested": REQUESTED, "too large": OLD_CAP}
+SHORTEN = "Please reduce the length of the input"
 TOO_LONG = {
     "contains": "This model's maximum context length is 40960 tokens. However, your prompt contains at least 40961 "
-    "input tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt.",
-    "has": "This model's maximum context length is 40960 tokens. However, your request has 50123 input tokens. Please "
-    "reduce the length of the input messages.",
+    f"input tokens, which exceeds this limit even without any output tokens. {SHORTEN} prompt.",
+    "has": "This model's maximum context length is 40960 tokens. However, your request has 50123 input tokens. "
+    f"{SHORTEN} messages.",
     "passed": "You passed 40961 input tokens and requested 1 output tokens. However, the model's context length is "
-    "only 40960 tokens, resulting in a maximum input length of 40959 tokens. Please reduce the length of the input prompt.",
+    f"only 40960 tokens, resulting in a maximum input length of 40959 tokens. {SHORTEN} prompt.",
 }
 """What several versions of a real vLLM say."""
 

@@ -97,18 +97,18 @@ async def test_tools_and_settings_mean_the_same_to_the_engine(scene: Scene, chec
     check.equal("ANT-015", expected=[True, []], seen=seen, where="alone")
     for name in CHOICES:
         got = asked[f"choice {name}"].got
-        told = {"tool_choice": got.get("tool_choice"), "tools": len(objects(got.get("tools")))}
-        ok = bool(got) and _means(name, **told)
-        check("ANT-016", ok, expected=f"the same as {name}", seen=told, where=name)
+        choice, tools = got.get("tool_choice"), len(objects(got.get("tools")))
+        ok = bool(got) and _means(name, choice, tools)
+        check("ANT-016", ok, expected=f"the same as {name}", seen=[choice, f"{tools} tools"], where=name)
     for label, one in asked.items():
         if label.startswith(("key", "all keys")):
-            seen = {"status": one.reply.status, "stop reason": answer_of(one.reply).stop_reason}
-            check("ANT-020", answered(one.reply), expected="an answer", seen=seen, where=label)
+            told = [one.reply.status, answer_of(one.reply).stop_reason]
+            check("ANT-020", answered(one.reply), expected="an answer", seen=told, where=label)
     beta = await ask(scene, [user(scene.task())], path=f"{PATH}?beta=true", **ONLY_ANTHROPICS)
     check("ANT-020", answered(beta), expected="an answer", seen=beta.status, where="?beta=true")
 
 
-def _means(choice: str, *, tool_choice: JSON, tools: int) -> bool:
+def _means(choice: str, tool_choice: JSON, tools: int) -> bool:
     if choice == "named":
         return bool(tool_choice == {"type": "function", "function": {"name": "wait"}}) and tools == 2
     if choice == "none":
