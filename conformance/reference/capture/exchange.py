@@ -16,6 +16,7 @@ from conformance.reference.capture.errors import Refusal, record_lost
 from conformance.reference.capture.jsontext import JSONObject
 from conformance.reference.capture.records import record_of
 from conformance.reference.capture.requests import Call, read_call
+from conformance.reference.capture.sessions import Caller
 from conformance.reference.capture.translated import pass_translated
 from conformance.reference.capture.upstream import Engine
 from conformance.reference.capture.work import Workers
@@ -47,7 +48,7 @@ class Exchanges:
             if call.caller is None or self._store is None:
                 await self._forward(call, client)
             else:
-                await self._capture(call, client, self._store, started_at)
+                await self._capture(call, call.caller, client, self._store, started_at)
         except Refusal as refusal:
             if client.started:
                 await client.part(dialect.error_frame(refusal))
@@ -84,7 +85,7 @@ class Exchanges:
                 raise
             log.warning("an answer broke off while it was passed on: %s", refusal)
 
-    async def _capture(self, call: Call, client: Client, store: Store, started_at: int) -> None:
+    async def _capture(self, call: Call, caller: Caller, client: Client, store: Store, started_at: int) -> None:
         """Ask the engine once, record, and only then answer."""
         stream = _Stream(client, call)
         asking = asyncio.create_task(self._engine.complete(call.route, call.payload))
@@ -95,11 +96,11 @@ class Exchanges:
             await asyncio.wait({asking})
             return
         body = asking.result()
-        recording = asyncio.create_task(self._workers.run(lambda: _record(call, body, store, started_at)))
+        recording = asyncio.create_task(self._workers.run(lambda: _record(call, caller, body, store, started_at)))
         await stream.attend(recording)
         answer, record_uuid = await recording
         if not await stream.answer(answer) and record_uuid != LOST:
-            await self._workers.run(lambda: _mark_undelivered(call, store, record_uuid))
+            await self._workers.run(lambda: _mark_undelivered(caller, store, record_uuid))
 
 
 @dataclass(frozen=True)
@@ -163,14 +164,14 @@ class _Stream:
             await self._client.start(200, EVENTS_TYPE, [(b"cache-control", b"no-cache")])
 
 
-def _record(call: Call, body: bytes, store: Store, started_at: int) -> tuple[_Answer, str]:
+def _record(call: Call, caller: Caller, body: bytes, store: Store, started_at: int) -> tuple[_Answer, str]:
     """Read the engine's answer and put it on disk; the client's answer, and the record's uuid or LOST."""
     answer = read_answer(body)
-    record = record_of(call, answer, started_at)
+    record = record_of(call, caller, answer, started_at)
     try:
         record_uuid = store.keep(record)
     except (OSError, ValueError) as error:
-        _mark_lost(call, store, error)
+        _mark_lost(caller, store, error)
         record_uuid = LOST
     return _rendered(client_view(answer, call.asked), call), record_uuid
 
@@ -185,19 +186,17 @@ def _rendered(view: JSONObject, call: Call) -> _Answer:
     return _Answer(data[:-1], data[-1:])
 
 
-def _mark_lost(call: Call, store: Store, error: Exception) -> None:
-    assert call.caller is not None
+def _mark_lost(caller: Caller, store: Store, error: Exception) -> None:
     log.error("a record could not be written (%s); its session is marked as incomplete", error)
     try:
-        store.mark_lost(call.caller.session_id, call.caller.parent_session_id)
+        store.mark_lost(caller.session_id, caller.parent_session_id)
     except OSError as second:
         log.error("nor could the mark (%s); the call fails", second)
         raise record_lost() from None
 
 
-def _mark_undelivered(call: Call, store: Store, record_uuid: str) -> None:
-    assert call.caller is not None
+def _mark_undelivered(caller: Caller, store: Store, record_uuid: str) -> None:
     try:
-        store.mark_undelivered(call.caller.session_id, record_uuid)
+        store.mark_undelivered(caller.session_id, record_uuid)
     except OSError as error:
         log.error("record %s could not be marked as undelivered (%s)", record_uuid, error)

@@ -4,6 +4,7 @@ import logging
 
 from conformance.reference.capture.jsontext import JSON, JSONObject
 from conformance.reference.capture.requests import Call
+from conformance.reference.capture.sessions import Caller
 from conformance.reference.capture.triples import Triple, triple_of
 from conformance.reference.capture.validity import count_warning, invalid_reason
 from conformance.reference.store import SCHEMA_VERSION, timestamp
@@ -20,13 +21,11 @@ SAMPLING_KEYS = (
 MESSAGE_KEYS = ("tool_calls", "refusal", "function_call")
 
 
-def record_of(call: Call, answer: JSONObject, started_at: int) -> JSONObject:
+def record_of(call: Call, caller: Caller, answer: JSONObject, started_at: int) -> JSONObject:
     """The record of an answered call; the store adds ``uuid``, ``captured_at`` and the settled parent.
 
-    ``started_at`` is in microseconds since the epoch, on the store's clock. The call must have a caller.
+    ``started_at`` is in microseconds since the epoch, on the store's clock.
     """
-    caller = call.caller
-    assert caller is not None
     triple = triple_of(answer)
     reason = invalid_reason(answer, triple)
     _tell(answer, triple, reason)
