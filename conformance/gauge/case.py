@@ -17,9 +17,14 @@ from conformance.report import evidence
 from conformance.report.results import Result, SuiteError
 from conformance.systems.proxy import NotOurs
 from conformance.systems.rebuild import RebuildUnderTest
+from conformance.systems.retrieval import RetrievalFailed
 
 KEEPS_SERVING = "ERR-019"
 """The requirement that a system violates which dies of a request, whatever the scenario was about."""
+
+
+RETRIEVABLE = "RET-001"
+"""The requirement that a system violates which declares a retrieval and then does not hand out records."""
 
 
 class NotConforming(Exception):
@@ -42,6 +47,7 @@ class Case:
     evidence_of: list["HasEvidence"] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     errors: list[SuiteError] = field(default_factory=list)
+    _unreadable: str | None = None
 
     def __post_init__(self) -> None:
         self.check = Check(self.scenario, self.covered, self.skipped)
@@ -69,7 +75,9 @@ class Case:
         ending = self._ending(raised)
         rulings = rule(self.covered, self.skipped, self.check.noted, ending)
         if ending.died is not None and self.dead() is not None:
-            rulings.append(self._death(ending.died))
+            rulings.append(self._violated(KEEPS_SERVING, "a proxy that keeps serving", ending.died))
+        if self._unreadable is not None:
+            rulings.append(self._violated(RETRIEVABLE, "records that can be fetched", self._unreadable))
         bad = [one for one in rulings if one.verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE)]
         self._settle(rulings, self._evidence() if bad else None)
         return "\n".join(_line(one) for one in bad) if bad else None
@@ -81,13 +89,16 @@ class Case:
         if isinstance(raised, NotOurs):
             return Ending(out_of_reach=str(raised))
         died = self.dead()
+        if died is None and isinstance(raised, RetrievalFailed):
+            self._unreadable = str(raised)
+            return Ending(unmet=f"{RETRIEVABLE} does not hold: {raised}")
         if isinstance(raised, Unmet | Inconclusive):
             return Ending(died=died, unmet=str(raised))
         return Ending(died=died, broken=None if raised is None else _named(raised))
 
-    def _death(self, died: str) -> Ruling:
-        checked = Checked(KEEPS_SERVING, False, "a proxy that keeps serving", died, self.scenario)
-        return Ruling(KEEPS_SERVING, Verdict.FAIL, checked)
+    def _violated(self, requirement: str, expected: str, seen: str) -> Ruling:
+        """A requirement that speaks of every scenario, and is violated in this one."""
+        return Ruling(requirement, Verdict.FAIL, Checked(requirement, False, expected, seen, self.scenario))
 
     def _evidence(self) -> str | None:
         if not self.evidence_of:

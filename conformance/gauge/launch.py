@@ -12,13 +12,16 @@ from conformance.report.summary import ExitStatus
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"
 
+QUIET = ("--tb=no", "-rN")
+"""What went wrong is told once, by the report; whoever wants tracebacks too says --tb=short."""
+
 
 def launch(arguments: list[str], report: Path) -> int:
     """``arguments`` are pytest's, the plugin's options among them. ``report`` is the folder the run writes to."""
     results = report / RESULTS
     results.unlink(missing_ok=True)
     paths = [] if any(_is_path(word) for word in arguments) else [str(SCENARIOS)]
-    options = ["-m", "e2e", "--import-mode=importlib", f"--report={report}"]
+    options = ["-m", "e2e", "--import-mode=importlib", f"--report={report}", *QUIET]
     process = subprocess.Popen([sys.executable, "-m", "pytest", *options, *arguments, *paths])
     try:
         status = process.wait()

@@ -8,12 +8,13 @@ from conformance.contract.vocabulary import SystemKind
 from conformance.gauge.options import Chosen
 from conformance.systems import routing
 from conformance.systems.engine import FakeEngine, port_for, start_engine
-from conformance.systems.profiles import Profile
+from conformance.systems.profiles import Profile, find
 from conformance.systems.proxy import ProxyUnderTest, start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.routing import Route
 from conformance.systems.servers import SystemNotStarted, accepts
 
+BUILT_IN_PROXY = "reference"
 RUNS_PER_WORKER = 100_000
 """Run numbers have six digits; the first one is the worker's."""
 
@@ -70,6 +71,11 @@ class World:
             raise NoSuchSystem(f"this run judges no {kind}; the scenario needs a capability that says so")
         return self._chosen.profiles[kind]
 
+    @property
+    def _recorder(self) -> Profile:
+        """The proxy that is judged; where only a rebuild is, the built-in one records for it."""
+        return self._chosen.profiles.get(SystemKind.PROXY) or find(BUILT_IN_PROXY)
+
     def start_proxy(
         self,
         routes: Iterable[Route],
@@ -80,7 +86,7 @@ class World:
         """A further proxy; whoever asks for it closes it. ``config`` and ``arguments`` as for a start by hand."""
         files = self._folder("proxy")
         return start_proxy(
-            self.profile(SystemKind.PROXY),
+            self._recorder,
             self.engine.url,
             log_dir or files / "records",
             routes=tuple(routes),

@@ -1,7 +1,8 @@
 """Runs every mutant against the scenarios of the requirement it breaks, and says which were caught, and by what."""
 
 import asyncio
-import subprocess
+import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,7 +15,7 @@ from conformance.contract.vocabulary import Verdict
 from conformance.mutants.patch import Mutant, MutantError, load
 from conformance.report import ndjson
 from conformance.report.results import Report, family_of
-from conformance.systems import routing
+from conformance.systems import guard, routing
 from conformance.systems.engine import FakeEngine, start_engine
 
 HOUSE = Path(__file__).parent.parent
@@ -45,10 +46,14 @@ class Caught:
 
 
 def hunt(names: Sequence[str], jobs: int) -> int:
-    """0 if all were killed, else 1. Prints a line a mutant as it is decided."""
+    """0 if all were killed, else 1. Prints a line a mutant as it is decided.
+
+    Told to end, it ends once the mutants under way are done; it leaves no process and no folder.
+    """
     chosen = pick(names)
     survivors: list[Caught] = []
-    with _engine() as engine, ThreadPoolExecutor(max_workers=max(1, jobs)) as pool:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with _engine() as engine, _pool(jobs) as pool:
         waiting = [pool.submit(try_one, mutant, engine, block) for block, mutant in enumerate(chosen)]
         for count, done in enumerate(as_completed(waiting), start=1):
             caught = done.result()
@@ -79,6 +84,15 @@ def table(names: Sequence[str]) -> str:
 
 
 @contextmanager
+def _pool(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    pool = ThreadPoolExecutor(max_workers=max(1, jobs))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
 def _engine() -> Iterator[FakeEngine]:
     """One fake vLLM for all mutants: they differ in the proxy, and play in blocks of run numbers of their own."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
@@ -105,14 +119,16 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int) -> Caught:
         }
         arguments = [f"{name}={value}" for name, value in options.items()]
         command = [sys.executable, "-m", "pytest", "-m", "e2e", "--smoke", *arguments, *QUIET, str(HOUSE / "scenarios")]
-        try:
-            finished = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
-        except subprocess.TimeoutExpired:
+        log = Path(folder, "run.log")
+        run = guard.start(command, log=log, env=dict(os.environ), cwd=Path(folder), role="command")
+        status = run.wait(PATIENCE_SECONDS)
+        if status is None:
+            run.kill()
             return Caught(mutant, f"its run did not end within {PATIENCE_SECONDS:g} s")
+        run.stop()
         report_file = Path(folder, "results.ndjson")
         if not report_file.exists():
-            said = (finished.stdout + finished.stderr).strip().splitlines()[-1:]
-            return Caught(mutant, f"no report (status {finished.returncode}): {''.join(said)}")
+            return Caught(mutant, f"no report (status {status}): {run.tail(1)}")
         return Caught(mutant, judge(mutant, ndjson.read(report_file), ran.exists()))
 
 

@@ -86,15 +86,17 @@ def render(
         emoji=False,
         legacy_windows=False,
     )
-    console.print(_table(report.results))
     for error in report.errors:
         _suite_error(console, error, again)
     folder = PurePosixPath(results_path).parent
-    for result in _findings(report.results):
-        evidence = str(folder / result.evidence) if result.evidence else None
-        _block(console, result, report.header.strict, sentences, evidence, again)
-    for result in _asides(report.results):
-        _aside(console, result)
+    for first, *others in _by_requirement(_findings(report.results)):
+        evidence = str(folder / first.evidence) if first.evidence else None
+        _block(console, first, report.header.strict, sentences, evidence, again)
+        _line(console, "also in", ", ".join(each.scenario for each in others))
+    for together in _by_scenario(_asides(report.results)):
+        _aside(console, together)
+    console.print()
+    console.print(_table(report.results))
     console.print()
     console.print(Text(closing(report.results, report.errors)))
     console.print(Text(effort(report.footer)))
@@ -147,6 +149,8 @@ def _table(results: Sequence[Result]) -> Table:
         families.setdefault(family_of(requirement), []).append(its)
     for family, judged in sorted(families.items()):
         verdicts = [verdict for _, verdict in judged]
+        if all(verdict is Verdict.SKIP for verdict in verdicts):
+            continue
         others = [
             verdicts.count(Verdict.SKIP),
             verdicts.count(Verdict.KNOWN),
@@ -188,6 +192,22 @@ def _asides(results: Sequence[Result]) -> list[Result]:
     ]
 
 
+def _by_requirement(results: Iterable[Result]) -> list[list[Result]]:
+    """One finding each: the same requirement with the same verdict, in however many scenarios."""
+    groups: dict[tuple[str, Verdict], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.requirement, result.verdict), []).append(result)
+    return list(groups.values())
+
+
+def _by_scenario(results: Iterable[Result]) -> list[list[Result]]:
+    """What is said in one breath: the requirements of one scenario that share verdict and reason."""
+    groups: dict[tuple[str, Verdict, str | None], list[Result]] = {}
+    for result in results:
+        groups.setdefault((result.scenario, result.verdict, result.reason), []).append(result)
+    return list(groups.values())
+
+
 def _block(
     console: Console, result: Result, strict: bool, sentences: Sentences, evidence: str | None, again: Again
 ) -> None:
@@ -217,10 +237,12 @@ def _suite_error(console: Console, error: SuiteError, again: Again) -> None:
     _line(console, "again", again(error.scenario), whole=True)
 
 
-def _aside(console: Console, result: Result) -> None:
-    _title(console, result.verdict, f"{result.requirement} ({result.level}) · {result.system}")
-    _line(console, "scenario", result.scenario, whole=True)
-    _line(console, "reason", result.reason)
+def _aside(console: Console, together: Sequence[Result]) -> None:
+    first = together[0]
+    named = ", ".join(f"{each.requirement} ({each.level})" for each in together)
+    _title(console, first.verdict, f"{named} · {first.system}")
+    _line(console, "scenario", first.scenario, whole=True)
+    _line(console, "reason", first.reason)
 
 
 def _title(console: Console, verdict: Verdict, text: str) -> None:

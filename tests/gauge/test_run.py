@@ -137,6 +137,14 @@ def test_an_inconclusive_scenario_is_never_a_pass(suite: Suite) -> None:
     assert (ran.status, ran.verdicts) == (1, {"CAP-001": "inconclusive"})
 
 
+def test_a_declared_retrieval_that_hands_out_nothing_is_the_systems_fault_and_named(suite: Suite) -> None:
+    ran = suite.run(
+        "from conformance.systems.retrieval import RetrievalFailed\n"
+        '@covers("CAP-001")\ndef test_it(check):\n    raise RetrievalFailed("expected 200, seen 404")\n'
+    )
+    assert (ran.status, ran.verdicts) == (1, {"CAP-001": "inconclusive", "RET-001": "fail"})
+
+
 def test_a_broken_fixture_is_an_error_of_the_suite(suite: Suite) -> None:
     ran = suite.run(
         "@pytest.fixture\ndef broken():\n    raise OSError('no room')\n"
