@@ -83,7 +83,7 @@ async def test_a_conversation_reaches_the_engine_turn_by_turn(scene: Scene, chec
     check.equal("ANT-002", expected=plain, seen=translation.said(got["no system"].get("messages")), where="a string")
     check.equal("ANT-002", expected=got["whole"].get("messages"), seen=got["in blocks"].get("messages"), where="blocks")
     for label, unmarked in (("marked", "in blocks"), ("marked elsewhere", "whole")):
-        check.equal("ANT-003", expected=got[unmarked], seen=got[label], where=label)
+        check.equal("ANT-003", expected=got[unmarked] or "a request upstream", seen=got[label], where=label)
     messages = got["whole"].get("messages")
     said = translation.said(messages)
     linked = [each[:3] for each in said if each[0] in ("call", "result")]
@@ -91,7 +91,7 @@ async def test_a_conversation_reaches_the_engine_turn_by_turn(scene: Scene, chec
     _in_its_place(check, "ANT-004", said, REMINDER)
     _in_its_place(check, "ANT-009", said, NUDGE)
     check.equal("ANT-009", expected=["user"], seen=translation.roles_saying(messages, NUDGE))
-    _each_once(check, messages, ORDER, "whole")
+    _each_once(check, messages, (one for one in ORDER if one != REMINDER), "whole")
     for given, (_, _, arguments) in zip(INPUTS, translation.calls(said), strict=False):
         difference = tree_difference(given, json_object(str(arguments)), key_order=True)
         check("ANT-011", difference is None, expected="the input", seen=str(difference or "the input"))
@@ -118,7 +118,8 @@ def _in_its_place(check: Check, requirement: str, said: list[list[JSON]], mark: 
     whole = "\n\n".join(str(each[-1]) for each in said)
     places = [whole.find(one) for one in ORDER]
     here = ORDER.index(mark)
-    ok = places[here] >= 0 and max(places[:here]) < places[here] < min(places[here + 1 :])
+    before, after = ([place for place in part if place >= 0] for part in (places[:here], places[here + 1 :]))
+    ok = places[here] >= 0 and all(one < places[here] for one in before) and all(places[here] < one for one in after)
     check(requirement, ok, expected=f"{mark!r} in its place", seen=dict(zip(ORDER, places, strict=True)))
 
 
