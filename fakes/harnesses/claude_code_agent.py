@@ -60,9 +60,7 @@ class Agent:
         self._answers = 0
         self._tokens = 0
 
-    async def work_on(
-        self, prompt: str, max_turns: int = 50, *, title: bool = False, new_process: bool = False
-    ) -> End:
+    async def work_on(self, prompt: str, max_turns: int = 50, *, title: bool = False, new_process: bool = False) -> End:
         """Work on what the user, or the agent above, says, until the model answers in plain text."""
         naming = asyncio.create_task(self._name(prompt)) if title else None
         if new_process and self._before_prompt:

@@ -51,7 +51,9 @@ class OpenCode:
     level of every body, ``temperature`` and ``top_p`` into the main agent's. ``title`` asks for a title beside the
     first turn; when the run is over, a title still under way is waited for ``title_grace`` real seconds and then left
     (the real process leaves it at once). ``serve`` plays the server, which offers one tool more; ``argv`` quotes a
-    prompt as the command line does. ``time_scale`` multiplies waits, ``timeout_scale`` the 300 s of silence.
+    prompt as the command line does. ``child_sessions`` are the ids of subagents in order of starting, for playbooks
+    that take one up again by its id; those it does not name are random. ``time_scale`` multiplies waits,
+    ``timeout_scale`` the 300 s of silence.
     """
 
     base_url: str
@@ -70,6 +72,7 @@ class OpenCode:
     small_output: int | None = None
     serve: bool = False
     argv: bool = False
+    child_sessions: Sequence[str] = ()
     tool_results: Mapping[str, str | ToolResult] = field(default_factory=dict)
     api_key: str = "EMPTY"
     time_scale: float = 0.01
@@ -133,7 +136,8 @@ class OpenCode:
             id_ = before.conversation
         client = Client(wire, Account(), id_, None, self.api_key, dict(self.headers), self.time_scale)
         history = History(BUILD.system) if before is None else history_of(before.messages)
-        return Session(self, client, BUILD, history, question=self.serve or fork)
+        ids = iter(self.child_sessions)
+        return Session(self, client, BUILD, history, question=self.serve or fork, child_ids=ids)
 
     def _worded(self, prompt: str) -> str:
         if not self.argv or " " not in prompt:

@@ -1,7 +1,7 @@
 """One session of opencode at work: turns, tools that run side by side, subagents, and its compactions."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -35,7 +35,10 @@ class Settings(Protocol):
 
 @dataclass
 class Session:
-    """A root session or a subagent's; ``children`` by session id, so that a task can be taken up again."""
+    """A root session or a subagent's; ``children`` by session id, so that a task can be taken up again.
+
+    ``child_ids`` are the ids of new ones; random once they are used up.
+    """
 
     settings: Settings
     client: Client
@@ -43,6 +46,7 @@ class Session:
     history: History
     question: bool = False
     children: dict[str, "Session"] = field(default_factory=dict)
+    child_ids: Iterator[str] = field(default_factory=lambda: iter(()))
     ended: HowItEnded = "max_turns"
     error: str | None = None
     said: str = ""
@@ -131,9 +135,8 @@ class Session:
 
     def _new_child(self, kind: Kind) -> "Session":
         ours = self.client
-        client = Client(
-            ours.wire, ours.account, new_session_id(), ours.session, ours.api_key, ours.headers, ours.time_scale
-        )
+        id_ = next(self.child_ids, None) or new_session_id()
+        client = Client(ours.wire, ours.account, id_, ours.session, ours.api_key, ours.headers, ours.time_scale)
         child = Session(self.settings, client, kind, History(kind.system), self.question)
         self.children[client.session] = child
         return child
