@@ -1,6 +1,7 @@
 """Is what was captured what was sampled?"""
 
 import math
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -105,7 +106,10 @@ def _are_ids(value: Any) -> bool:
 
 
 def _are_log_probs(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        type(one) in (int, float) and math.isfinite(one) and one <= LARGEST_LOG_PROB and one != NO_ENTRY
-        for one in value
-    )
+    return isinstance(value, list) and all(map(_is_log_prob, value))
+
+
+def _is_log_prob(value: Any) -> bool:
+    if type(value) is int:  # of any size: math.isfinite cannot take those beyond every float
+        return NO_ENTRY != value <= 0 and value > -sys.float_info.max
+    return type(value) is float and math.isfinite(value) and NO_ENTRY != value <= LARGEST_LOG_PROB

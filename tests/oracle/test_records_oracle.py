@@ -95,6 +95,8 @@ def test_a_finished_call_without_a_record_is_lost_and_a_refused_one_is_not() -> 
         {"generation_log_probs": [-0.5, float("nan")]},
         {"generation_log_probs": [-0.5, -9999.0]},
         {"generation_log_probs": [-0.5, 0.5]},
+        {"generation_log_probs": [-0.5, 1]},
+        {"generation_log_probs": [-0.5, -(10**400)]},
     ],
     ids=str,
 )
