@@ -19,16 +19,19 @@ def install(mutant: Mutant, ran: Path) -> None:
 
     Raises MutantError at once when a target is gone or its module does not exist.
     """
+    finders = []
     for module in dict.fromkeys(patch.module for patch in mutant.patches):
         patches = [patch for patch in mutant.patches if patch.module == module]
         if module in sys.modules:
             raise MutantError(f"mutant {mutant.name}: {module} is already imported; install the mutant before")
-        finder = _Finder(module, patches, ran)
-        spec = finder.find_spec(module, None)
+        finders.append(_Finder(module, patches, ran))
+    # All are in place before the first look, since looking imports a package, which may import its modules itself.
+    sys.meta_path[:0] = finders
+    for finder in finders:
+        spec = finder.find_spec(finder.module, None)
         if spec is None or spec.origin is None:
-            raise MutantError(f"mutant {mutant.name}: there is no module {module}")
-        faulty(patches, Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
-        sys.meta_path.insert(0, finder)
+            raise MutantError(f"mutant {mutant.name}: there is no module {finder.module}")
+        faulty(finder.patches, Path(spec.origin).read_text(encoding="utf-8"), spec.origin)
 
 
 def faulty(patches: Sequence[Patch], source: str, path: str) -> CodeType:
@@ -77,12 +80,12 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 class _Finder(importlib.abc.MetaPathFinder):
     def __init__(self, module: str, patches: Sequence[Patch], ran: Path) -> None:
-        self._module = module
-        self._patches = patches
+        self.module = module
+        self.patches = patches
         self._ran = ran
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != self._module:
+        if name != self.module:
             return None
         package, _, _ = name.rpartition(".")
         if path is None:
@@ -90,7 +93,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             path = list(sys.modules[package].__path__)
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and spec.origin is not None:
-            spec.loader = _Loader(name, spec.origin, self._patches, self._ran)
+            spec.loader = _Loader(name, spec.origin, self.patches, self._ran)
         return spec
 
 
