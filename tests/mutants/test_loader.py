@@ -1,5 +1,6 @@
 """A mutant's fault really gets into the reference, and a mutant whose target is gone refuses to load."""
 
+import importlib
 import importlib.util
 import subprocess
 import sys
@@ -7,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.mutants.loader import faulty
-from conformance.mutants.patch import MutantError, Patch, load
+from conformance.mutants.loader import faulty, install
+from conformance.mutants.patch import Mutant, MutantError, Patch, load
 
 SOURCE = '''
 LIMIT = 3
@@ -64,6 +65,21 @@ def test_a_target_that_is_not_there_exactly_once_is_refused(old: str) -> None:
 def test_a_change_that_does_not_parse_is_refused_in_one_line() -> None:
     with pytest.raises(MutantError, match="does not parse"):
         faulty([mutant("return True", "return (")], SOURCE, "somewhere.py")
+
+
+def test_a_fault_is_in_place_also_where_the_package_imports_its_module_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "eager_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("from eager_package.limits import LIMIT as TAKEN\n")
+    (package / "limits.py").write_text("LIMIT = 3\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    patch = Patch("eager_package.limits", "LIMIT = 3", "LIMIT = 9")
+    install(Mutant("more-allowed", "Allows more.", (patch,), "CAP-001"), tmp_path / "ran")
+    assert importlib.import_module("eager_package").TAKEN == 9
+    assert (tmp_path / "ran").exists()
 
 
 def test_two_patches_of_one_module_both_take_effect() -> None:
