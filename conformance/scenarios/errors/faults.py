@@ -10,6 +10,14 @@ from fakes.harnesses.wire import Watch
 Fault = dict[str, Any]
 Turn = dict[str, Any]
 
+CUTS: dict[str, Fault] = {
+    "dropped": {"name": "cut_stream", "at_token": 3},
+    "ended early": {"name": "cut_clean", "at_token": 3},
+    "half an object": {"name": "bad_json", "at_token": 3},
+    "engine died": {"name": "error_event", "at_token": 3},
+}
+"""Ways in which an answer of the engine breaks off."""
+
 TEXT = "{tag} Nothing is wrong with the build, as far as I can see."
 
 

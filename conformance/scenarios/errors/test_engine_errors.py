@@ -8,38 +8,22 @@ from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
 from conformance.oracle import chat_errors
-from conformance.scenarios.errors.faults import Fault, body_of, engine_says, everything_in, play
+from conformance.scenarios.errors.engine_errors import (
+    BAD_VALUE,
+    OTHER_FORMS,
+    OVERFLOWS,
+    RETRY_AFTER,
+    STATUSES,
+    TOO_MUCH_OUTPUT,
+    error,
+)
+from conformance.scenarios.errors.faults import body_of, engine_says, everything_in, play
 from conformance.scenarios.streams.official import official
-
-
-def _error(status: int, message: str, kind: str = "BadRequestError", param: str | None = None) -> dict[str, Any]:
-    return {"error": {"message": message, "type": kind, "param": param, "code": status}}
-
-
-BAD_VALUE = _error(400, "temperature must be non-negative, got -1.0. (parameter=temperature)", param="temperature")
-STATUSES: dict[str, tuple[int, Fault]] = {
-    "400": (400, engine_says(400, BAD_VALUE)),
-    "401": (401, engine_says(401, _error(401, "Unauthorized", "AuthenticationError"))),
-    "429": (429, engine_says(429, _error(429, "Too many requests.", "RateLimitError"), Retry_After="17")),
-    "500": (500, engine_says(500, _error(500, "EngineCore encountered an issue.", "InternalServerError"))),
-    "503": (503, engine_says(503, _error(503, "The engine is busy.", "Service Unavailable"), retry_after="0.5")),
-}
-RETRY_AFTER = {"429": "17", "503": "0.5"}
-
-OTHER_FORMS: dict[str, tuple[int, Fault]] = {
-    "a flat object": (400, engine_says(400, {"object": "error", "message": "no such value", "code": 400})),
-    "a string for an error": (401, engine_says(401, {"error": "Unauthorized"})),
-    "a detail": (404, engine_says(404, {"detail": "Not Found"})),
-    "a list of details": (422, engine_says(422, {"detail": [{"loc": ["body"], "msg": "field required"}]})),
-    "a text": (503, engine_says(503, "no healthy upstream", Content_Type="text/plain")),
-    "nothing at all": (500, engine_says(500, "")),
-    "a page": (502, engine_says(502, "<html><h1>502 Bad Gateway</h1></html>", Content_Type="text/html")),
-}
 
 
 @covers("ERR-001", "ERR-002", "ERR-003", "ERR-004", "ERR-005", "ERR-008", "ERR-014", "ERR-015")
 async def test_an_error_of_the_engine_keeps_its_meaning(scene: Scene, check: Check) -> None:
-    naming = engine_says(500, _error(500, f"cannot reach {scene.engine.url}/t/main/v1 nor {_place(scene)}"))
+    naming = engine_says(500, error(500, f"cannot reach {scene.engine.url}/t/main/v1 nor {_place(scene)}"))
     cases = {**STATUSES, **OTHER_FORMS, "names itself": (500, naming)}
     engine = await play(scene, {name: fault for name, (_, fault) in cases.items()})
     buffered = await asyncio.gather(*(engine.start(name) for name in cases))
@@ -72,7 +56,7 @@ def _place(scene: Scene) -> str:
 
 
 @covers("ERR-004")
-async def test_the_official_client_raises_its_own_error(scene: Scene, check: Check) -> None:
+async def test_the_official_client_raises_its_ownerror(scene: Scene, check: Check) -> None:
     engine = await play(scene, {"400": STATUSES["400"][1]})
     async with official(scene) as client:
         for ask in (client.buffered, client.streamed):
@@ -81,29 +65,11 @@ async def test_the_official_client_raises_its_own_error(scene: Scene, check: Che
             check("ERR-004", BAD_VALUE["error"]["message"] in str(raised), expected=BAD_VALUE, seen=str(raised))
 
 
-OVERFLOWS = {
-    "0.15": "This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens. "
-    "Please reduce the length of the input messages.",
-    "0.17": "You passed 4000 input tokens and requested 500 output tokens. However, the model's context length is only "
-    "4096 tokens, resulting in a maximum input length of 3596 tokens. Please reduce the length of the input prompt.",
-    "0.32": "This model's maximum context length is 4096 tokens. However, your prompt contains at least 4097 input "
-    "tokens, which exceeds this limit even without any output tokens. Please reduce the length of the input prompt. "
-    "(parameter=input_tokens, value=4097)",
-}
-TOO_MUCH_OUTPUT = {
-    "0.15": "'max_tokens' or 'max_completion_tokens' is too large: 9000. This model's maximum context length is "
-    "4096 tokens and your request has 20 input tokens (9000 > 4096 - 20).",
-    "0.32": "max_tokens=9000 cannot be greater than max_model_len=4096. Please request fewer output tokens. "
-    "(parameter=max_tokens, value=9000)",
-}
-"""What vLLM says, by version."""
-
-
 @covers("ERR-006", "ERR-007")
 async def test_a_context_overflow_can_be_told_from_a_refused_output_limit(scene: Scene, check: Check) -> None:
-    overflows = {f"overflow {version}": engine_says(400, _error(400, text)) for version, text in OVERFLOWS.items()}
+    overflows = {f"overflow {version}": engine_says(400, error(400, text)) for version, text in OVERFLOWS.items()}
     limits = {
-        f"limit {version}": engine_says(400, _error(400, text, param="max_tokens"))
+        f"limit {version}": engine_says(400, error(400, text, param="max_tokens"))
         for version, text in TOO_MUCH_OUTPUT.items()
     }
     engine = await play(scene, {**overflows, **limits}, healthy=True)

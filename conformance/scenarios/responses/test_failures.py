@@ -8,10 +8,9 @@ from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import MODEL, Scene
 from conformance.oracle import chat_errors, responses_errors, responses_stream
-from conformance.scenarios.errors.faults import Fault, Faulty, Turn, engine_says, faulty, play
-from conformance.scenarios.errors.test_engine_errors import OTHER_FORMS, OVERFLOWS, STATUSES
+from conformance.scenarios.errors.engine_errors import OTHER_FORMS, OVERFLOWS, STATUSES, error
+from conformance.scenarios.errors.faults import CUTS, Fault, Faulty, Turn, engine_says, faulty, play
 from conformance.scenarios.responses.asking import body_of, respond
-from conformance.scenarios.streams.test_odd_answers import CUTS
 from fakes.harnesses.plain import Call
 
 JSON = Any
@@ -53,17 +52,13 @@ async def test_a_failed_call_is_told_in_the_dialects_form(scene: Scene, check: C
 
 @covers("RSP-033")
 async def test_a_context_overflow_is_known_by_its_code_or_words(scene: Scene, check: Check) -> None:
-    said = {version: engine_says(400, {"error": _overflow(text)}) for version, text in OVERFLOWS.items()}
+    said = {version: engine_says(400, error(400, text)) for version, text in OVERFLOWS.items()}
     engine = await play(scene, said)
     for stream in (False, True):
         long = await respond(scene, "word " * 3000, model="short-context", stream=stream)
         replies = [(await respond(scene, engine.task(name), stream=stream), OVERFLOWS[name]) for name in said]
         for reply, words in [(long, "This model's maximum context length is"), *replies]:
             check.that("RSP-033", chat_errors.is_overflow(reply.status, body_of(reply), words))
-
-
-def _overflow(text: str) -> dict[str, JSON]:
-    return {"message": text, "type": "BadRequestError", "param": None, "code": 400}
 
 
 @covers("RSP-034")

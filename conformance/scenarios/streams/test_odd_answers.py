@@ -8,15 +8,8 @@ from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import MODEL, Scene
 from conformance.oracle import chat_answers, chat_errors, chat_stream, same_answer
-from conformance.scenarios.errors.faults import body_of, play, send
+from conformance.scenarios.errors.faults import CUTS, body_of, play, send
 from fakes.harnesses.plain import Reply
-
-CUTS = {
-    "dropped": {"name": "cut_stream", "at_token": 3},
-    "ended early": {"name": "cut_clean", "at_token": 3},
-    "half an object": {"name": "bad_json", "at_token": 3},
-    "engine died": {"name": "error_event", "at_token": 3},
-}
 
 
 @covers("STR-019")
