@@ -55,6 +55,7 @@ def _said_in(message: dict[str, JSON]) -> list[list[JSON]]:
 
 def _text(message: dict[str, JSON]) -> str:
     try:
-        return text_of(message.get("content"))
+        found = text_of(message.get("content"))
     except (TypeError, AttributeError):
         return ""
+    return found if isinstance(found, str) else ""
