@@ -56,7 +56,7 @@ def _place(scene: Scene) -> str:
 
 
 @covers("ERR-004")
-async def test_the_official_client_raises_its_ownerror(scene: Scene, check: Check) -> None:
+async def test_the_official_client_raises_its_own_error(scene: Scene, check: Check) -> None:
     engine = await play(scene, {"400": STATUSES["400"][1]})
     async with official(scene) as client:
         for ask in (client.buffered, client.streamed):
