@@ -27,8 +27,15 @@ class Agents:
     def __init__(self, proxy: ProxyUnderTest, run: int) -> None:
         self.proxy = proxy
         self.run = run
+        self.address = proxy.url
         self.conversations: list[Conversation] = []
         self.sessions: list[str] = []
+
+    def over(self, address: str) -> "Agents":
+        """The same run and sessions, with the agents pointed at another address, such as a wire to the proxy."""
+        other = Agents(self.proxy, self.run)
+        other.address, other.conversations, other.sessions = address, self.conversations, self.sessions
+        return other
 
     def tag(self, turn: int = 0, scope: int = 0) -> str:
         return format_tag(self.run, scope, turn)
@@ -45,7 +52,7 @@ class Agents:
         """The Gym fork's agent, with its session in the body."""
         identity = self._own(session)
         max_turns = agent.pop("max_turns", 20)
-        player = OpenHandsNV(self.proxy.url, session=identity, model=agent.pop("model", MODEL), **agent)
+        player = OpenHandsNV(self.address, session=identity, model=agent.pop("model", MODEL), **agent)
         return self._keep(await player.run(task or self.task(), max_turns=max_turns))
 
     async def openhands_sdk(
@@ -110,7 +117,7 @@ class Agents:
         return identity, self.proxy.carry(identity, by=by)
 
     def _base(self, carried: Carried | None) -> str:
-        return self.proxy.url + ("" if carried is None else carried.base_path.removesuffix("/v1"))
+        return self.address + ("" if carried is None else carried.base_path.removesuffix("/v1"))
 
     def _keep(self, conversation: Conversation) -> Conversation:
         self.conversations.append(conversation)

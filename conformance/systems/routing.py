@@ -14,6 +14,9 @@ ENGINE = "vllm"
 SERVED = "served-policy"
 """The name under which the engine serves its one model; clients never see it."""
 
+SMALL = "served-small"
+"""A second model, where an engine serves two."""
+
 SHORT_LENGTH = 2048
 MIDDLE_LENGTH = 40960
 LONG_LENGTH = 131072
@@ -82,6 +85,8 @@ SHARED_ROUTES = (
     Route("crowded", tenant="crowded"),
     Route("unlisted", tenant="unlisted"),
     Route("keyed", tenant="keyed", api_key=f"${{{UPSTREAM_KEY_VARIABLE}}}"),
+    Route("spoken", tenant="spoken"),
+    Route("spoken-small", tenant="spoken", target=SMALL),
 )
 
 
@@ -100,6 +105,7 @@ def tenants() -> dict[str, dict[str, JSON]]:
         },
         "unlisted": {**common, "max_model_len": MIDDLE_LENGTH, "lists_models": False},
         "keyed": {**common, "api_key": UPSTREAM_KEY},
+        "spoken": {**common, "models": [SERVED, SMALL], "reasoning_parser": None},
     }
 
 
