@@ -67,7 +67,7 @@ async def test_an_opencode_tree_keeps_its_links(scene: Scene, check: Check) -> N
 
 def _id(scene: Scene, name: str) -> str:
     """In opencode's form: its task tool takes no other."""
-    return f"ses_{scene.run:06d}{name}"
+    return f"ses_run-{scene.run:06d}-{name}"
 
 
 async def _open_when_both_wait(scene: Scene, gate: str) -> None:

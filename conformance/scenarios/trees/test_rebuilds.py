@@ -59,7 +59,7 @@ async def test_the_agents_of_one_claude_code_session_are_never_mixed(
 @covers("TRE-012", "TRE-013")
 async def test_an_opencode_tree_is_rebuilt_as_a_tree(scene: Scene, rebuild: RebuildUnderTest, check: Check) -> None:
     look = {"name": "bash", "arguments": {"command": "true  # {tag}", "description": "Look"}}
-    first, second = (f"ses_{scene.run:06d}{name}" for name in "ab")
+    first, second = (f"ses_run-{scene.run:06d}-{name}" for name in "ab")
     await script(
         scene,
         root=turns(
