@@ -30,11 +30,6 @@ class Official:
         async with self._messages.stream(**self._asked(task), **body) as stream:
             return _as_read(await stream.get_final_message())
 
-    async def count(self, task: str, **body: JSON) -> int:
-        asked = {key: value for key, value in self._asked(task).items() if key != "max_tokens"}
-        counted: int = (await self._messages.count_tokens(**asked, **body)).input_tokens
-        return counted
-
     def _asked(self, task: str) -> dict[str, JSON]:
         return {"model": MODEL, "max_tokens": LIMIT, "messages": [user(task)], **self._extra}
 
