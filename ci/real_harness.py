@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache" / "real-harness"
 MANIFEST_VARIABLE = "TRACKGAUGE_REAL_HARNESS"
-INSTALL_SECONDS = 240
+INSTALL_SECONDS = 300
 STAMP = "installed-as"
 ARCHITECTURES = {"x86_64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
@@ -73,11 +73,10 @@ def with_pip(agent: Agent, place: Path, latest: bool) -> Path:
     if not python.exists():
         _run([_new_python(), "-m", "venv", str(place)], CACHE)
     packages = [f"{name}" if latest else f"{name}=={agent.version}" for name in (agent.package, *agent.extra)]
-    options: tuple[str, ...] = ("--quiet", "--disable-pip-version-check", "--upgrade")
-    if not latest:
-        constraints = place / "constraints.txt"
-        constraints.write_text("\n".join([*agent.constraints, ""]), encoding="utf-8")
-        options = (*options[:2], "-c", str(constraints))
+    pins = place / "constraints.txt"
+    pins.write_text("\n".join(() if latest else (*agent.constraints, "")), encoding="utf-8")
+    # Not compiled ahead: most of what comes along is never imported.
+    options = ("--quiet", "--disable-pip-version-check", "--no-compile", "--upgrade", "-c", str(pins))
     _run([str(python), "-m", "pip", "install", *options, *packages], CACHE)
     return python
 

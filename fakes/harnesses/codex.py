@@ -9,7 +9,7 @@ repeated, ``codex_stream`` how an answer is read, ``codex_history`` what is sent
 """
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fakes.harnesses.codex_agent import Agent, End, Settings
@@ -33,8 +33,9 @@ class Codex:
     ``proxy_x_session_id``, beside the provider's other ``http_headers``. ``request_retries`` and ``stream_retries`` are
     the provider's settings, ``compact_at`` is ``model_auto_compact_token_limit`` in tokens; None never compacts.
     ``agent_threads`` are the ids of the sub-agents in order of spawning, for playbooks that wait for one by its id;
-    those it does not name are random. ``tool_results`` replaces what a named tool answers. ``time_scale`` multiplies
-    waits, ``timeout_scale`` the 300 s of silence after which a stream counts as dead.
+    those it does not name are random, and ``child_ended`` is called when one is done. ``tool_results`` replaces what a
+    named tool answers. ``time_scale`` multiplies waits, ``timeout_scale`` the 300 s of silence after which a stream
+    counts as dead.
     """
 
     base_url: str
@@ -47,6 +48,7 @@ class Codex:
     compact_at: int | None = None
     agent_threads: Sequence[str] = ()
     tool_results: Mapping[str, str | ToolResult] = field(default_factory=dict)
+    child_ended: Callable[[], None] = lambda: None
     api_key: str = "EMPTY"
     time_scale: float = 0.01
     timeout_scale: float = 0.1
@@ -76,7 +78,7 @@ class Codex:
             for n, text in enumerate((task, *follow_ups)):
                 thread.resumed = n > 0
                 # The sub-agents die with the process; the thread is resumed without them.
-                root.agent_tools = sub_agents = SubAgents(root, new_child)
+                root.agent_tools = sub_agents = SubAgents(root, new_child, self.child_ended)
                 try:
                     ended = await root.work_on(text)
                 finally:

@@ -28,11 +28,12 @@ class _Child:
 
 
 class SubAgents:
-    """The sub-agents of ``parent``. ``new_agent`` makes one in a thread of its own."""
+    """The sub-agents of ``parent``. ``new_agent`` makes one in a thread of its own; ``ended`` hears when one is done."""
 
-    def __init__(self, parent: Agent, new_agent: Callable[[], Agent]) -> None:
+    def __init__(self, parent: Agent, new_agent: Callable[[], Agent], ended: Callable[[], None]) -> None:
         self._parent = parent
         self._new_agent = new_agent
+        self._ended = ended
         self._children: dict[str, _Child] = {}
         self._changed = asyncio.Event()
 
@@ -120,6 +121,7 @@ class SubAgents:
             end = _json({"agent_path": child.agent.thread.thread, "status": child.status})
             self._parent.inbox.append(user(f"{NOTIFICATION}\n{end}\n</subagent_notification>"))
         self._changed.set()
+        self._ended()
 
     def _child(self, target: object) -> _Child:
         if not isinstance(target, str) or target not in self._children:

@@ -63,16 +63,22 @@ def executed(arguments: dict[str, Any]) -> str:
     return f"Process exited with code 0\nOutput:\n{done.stdout}"
 
 
-class WithGate:
-    """A fake that is let through the gate once its sub-agent is done, as the real one is."""
+class LetThrough:
+    """The fake, whose parent is let through the gate once its sub-agent is done, as the real one's is."""
 
-    def __init__(self, stage: Stage, agent: Codex) -> None:
-        self._stage, self._agent = stage, agent
+    def __init__(self, stage: Stage, session: str) -> None:
+        self._stage, self._session = stage, session
 
     async def run(self, task: str) -> Conversation:
-        opening = asyncio.create_task(open_gate(self._stage, self._stage.fake_run))
-        conversation = await self._agent.run(task)
-        await opening
+        done = asyncio.Event()
+
+        async def opening() -> None:
+            await done.wait()
+            await open_gate(self._stage, self._stage.fake_run)
+
+        opened = asyncio.create_task(opening())
+        conversation = await fake(self._stage, self._session, child_ended=done.set).run(task)
+        await opened
         return conversation
 
 
@@ -90,4 +96,4 @@ def test_a_subagent_is_captured_beside_its_parent(stage: Stage) -> None:
     assert "subagent_notification" in played.said
     assert len(played.named_by("thread-id")) == 2
     stage.judge([session])
-    assert stage.compare(played.exchanges, stage.play_fake(WithGate(stage, fake(stage, session)))) == []
+    assert stage.compare(played.exchanges, stage.play_fake(LetThrough(stage, session))) == []
