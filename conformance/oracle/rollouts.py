@@ -119,6 +119,14 @@ def rest_excluded(answer: Answer, truth: Mapping[str, Sampled]) -> Judgement:
     return Judgement(ok, "one reason for each", told)
 
 
+def excludes(answer: Answer, calls: Iterable[Sampled]) -> Judgement:
+    """Each of these calls is excluded, and in no trajectory."""
+    out = {excluded["record_uuid"] for excluded in answer["excluded"]}
+    held = {uuid for trajectory in answer["trajectories"] for uuid in trajectory["record_uuids"]}
+    wrong = [call.key for call in calls if call.key not in out - held]
+    return Judgement(not wrong, "excluded", wrong or "excluded")
+
+
 def trained(answer: Answer) -> list[Trajectory]:
     """The trajectories a trainer would take as they are."""
     return [one for one in answer["trajectories"] if not answer["withheld"] and not one["withheld"]]

@@ -1,5 +1,6 @@
 """What an answer holds of calls that are known: judged by the triples on its items, which every rebuild gives."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -67,6 +68,21 @@ def not_trained(answer: Answer, calls: Iterable[Sampled]) -> Judgement:
         judged = ids_not_trained(answer, call.generation)
         if not judged:
             return Judgement(False, judged.expected, judged.seen, call.key)
+    return Judgement(True, "not trained", "not trained")
+
+
+def none_trained(answer: Answer, calls: Iterable[Sampled]) -> Judgement:
+    """No trainable trajectory names these calls, carries their triples, or masks all their tokens in.
+
+    For calls of a real tokenizer, whose ids occur elsewhere too: tokens are told by their log probs.
+    """
+    for call in calls:
+        due = Counter(zip(call.generation, call.log_probs, strict=True))
+        for trajectory in trained(answer):
+            columns = zip(*(trajectory.get(field) or [] for field in ("tokens", "log_probs")), strict=False)
+            named = call.key in trajectory["record_uuids"]
+            if named or any(_is_of(triple, call) for triple in triples(trajectory)) or due <= Counter(columns):
+                return Judgement(False, "not trained", "in a trainable trajectory", call.key)
     return Judgement(True, "not trained", "not trained")
 
 

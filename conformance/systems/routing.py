@@ -105,7 +105,12 @@ def tenants() -> dict[str, dict[str, JSON]]:
         },
         "unlisted": {**common, "max_model_len": MIDDLE_LENGTH, "lists_models": False},
         "keyed": {**common, "api_key": UPSTREAM_KEY},
-        "spoken": {**common, "models": [SERVED, SMALL], "reasoning_parser": None},
+        "spoken": {
+            **common,
+            "models": [SERVED, SMALL],
+            "reasoning_parser": None,
+            "template": {"strip_history_reasoning": False},
+        },
     }
 
 
