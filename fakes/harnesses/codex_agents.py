@@ -28,7 +28,7 @@ class _Child:
 
 
 class SubAgents:
-    """The sub-agents of ``parent``. ``new_agent`` makes one in a thread of its own; ``ended`` hears when one is done."""
+    """The sub-agents of ``parent``. ``new_agent`` makes one in a thread of its own; ``ended`` hears of each end."""
 
     def __init__(self, parent: Agent, new_agent: Callable[[], Agent], ended: Callable[[], None]) -> None:
         self._parent = parent
