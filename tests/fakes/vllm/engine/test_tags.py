@@ -19,6 +19,13 @@ def test_a_tag_is_found_again_wherever_it_stands(run: int, scope: int, turn: int
 
 
 @pytest.mark.parametrize(
+    "text", [r"\u27e6000007:01:0012\u27e7", r"\\u27e6000007:01:0012\\u27e7", r"\u27E6000007:01:0012⟧"]
+)
+def test_a_tag_whose_brackets_were_escaped_as_json_is_found(text: str) -> None:
+    assert find_tags(text) == [Tag(7, 1, 12)]
+
+
+@pytest.mark.parametrize(
     "text", ["⟦00007:01:0012⟧", "⟦000007:1:0012⟧", "⟦000007:01:00123⟧", "[000007:01:0012]", "⟦٠٠٠٠٠٧:٠١:٠٠١٢⟧"]
 )
 def test_anything_of_another_width_is_no_tag(text: str) -> None:
