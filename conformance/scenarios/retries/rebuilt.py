@@ -1,6 +1,6 @@
 """What a rebuild makes of a live session: its answer, and the engine's own account of each call in it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ class Rebuilt:
 
     answer: Answer
     truth: dict[str, Sampled]
-    told: list[tuple[Sampled, Row]]
+    told: Sequence[tuple[Sampled, Row]]
 
     def calls(self, **row: JSON) -> list[Sampled]:
         """The calls whose ledger rows have these values, such as ``turn=0, attempt=1`` or ``rule="title"``."""
