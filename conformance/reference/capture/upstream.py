@@ -1,15 +1,18 @@
 """Calls to the engine.
 
 Connections are pooled without a cap, and a connection that has been idle for longer than ``IDLE_SECS`` is not used
-again, since engines close theirs after 5 s. A call is sent exactly once. When a pooled connection turns out to be
+again, since engines close theirs after 5 s. One on which something came that nobody asked for is not used either: it
+would be taken for the answer to the next call. A call is sent exactly once. When a pooled connection turns out to be
 closed the client gets a 502, because nobody can prove from outside that the engine had not begun to generate; to make
-that rare, the event loop is given one turn before each call, in which it notices the connections that were closed.
+that rare, the event loop is given turns before each call, in which it notices what became of the idle connections.
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -18,9 +21,18 @@ from yarl import URL
 from conformance.reference.capture.config import Route
 from conformance.reference.capture.errors import engine_too_slow, engine_unreachable, from_engine
 
+if TYPE_CHECKING:
+    from aiohttp.client_reqrep import ConnectionKey
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
+
+log = logging.getLogger(__name__)
+
 IDLE_SECS = 2.5
 CONNECT_SECS = 30.0
 LISTING_SECS = 2.0
+NOTICE_TURNS = 2
+"""One to look at the sockets, one to take in what is there."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +44,23 @@ class Reply:
     retry_after: str | None = None
 
 
+class _Pool(aiohttp.TCPConnector):
+    """Idle connections, each looked at once more before it is used: aiohttp asks only whether it is still open."""
+
+    async def _get(self, key: "ConnectionKey", traces: "list[Trace]") -> "Connection | None":
+        while (found := await super()._get(key, traces)) is not None:
+            if found.protocol is not None and not found.protocol.should_close:
+                break
+            log.warning("an engine sent what nobody asked for; the connection is closed")
+            found.close()
+        return found
+
+
 class Engine:
     """The engines behind all routes. To be made and closed on a running event loop."""
 
     def __init__(self) -> None:
-        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECS)
+        connector = _Pool(limit=0, keepalive_timeout=IDLE_SECS)
         self._http = aiohttp.ClientSession(
             connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=True, trust_env=False
         )
@@ -62,7 +86,8 @@ class Engine:
 
         Without an ``address`` the engine is asked for a chat completion.
         """
-        await asyncio.sleep(0)
+        for _ in range(NOTICE_TURNS):
+            await asyncio.sleep(0)
         timeout = aiohttp.ClientTimeout(total=route.timeout_secs, sock_connect=CONNECT_SECS)
         url = URL(address or f"{route.base_url}/chat/completions", encoded=True)
         try:

@@ -100,6 +100,7 @@ class ScriptedEngine:
         self._planned: deque[Answer] = deque()
         self._by_path: dict[str, Answer] = {}
         self.connections = 0
+        self._latest: asyncio.StreamWriter | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._ready = threading.Event()
@@ -127,6 +128,17 @@ class ScriptedEngine:
         self._planned.clear()
         self.hung_up.clear()
         self.arrived.clear()
+
+    def say_unasked(self, body: bytes) -> None:
+        """Send a whole answer on the connection that was last used, whether or not anybody asked."""
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+
+        async def say() -> None:
+            assert self._latest is not None
+            self._latest.write(head.encode() + body)
+            await self._latest.drain()
+
+        asyncio.run_coroutine_threadsafe(say(), self._loop).result(10)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -166,6 +178,7 @@ class ScriptedEngine:
         raw = await reader.readexactly(length)
         self.asked.append(Asked(method, path, headers, raw, number))
         self.arrived.set()
+        self._latest = writer
         answer = self._answer_to(path)
         if not answer.pause_at and not await self._passed(answer, reader):
             return False
