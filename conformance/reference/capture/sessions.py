@@ -16,6 +16,8 @@ NATIVE_HEADERS = ("x-session-id", "x-claude-code-session-id", "session-id", "x-l
 
 PARENT_HEADER = "x-parent-session-id"
 KEY_MARKER = "sycap-session:"
+BLANKS = " \t"
+"""What HTTP lets stand around a value; any other blank is part of the id, and ids that differ never meet."""
 
 Headers = Iterable[tuple[bytes, bytes]]
 """Header names in lower case, and values, as they came."""
@@ -67,7 +69,7 @@ def _first_values(headers: Headers) -> dict[str, str]:
     """The first non-blank value of each header."""
     values: dict[str, str] = {}
     for raw_name, raw_value in headers:
-        value = decoded(raw_value).strip(" \t")
+        value = decoded(raw_value).strip(BLANKS)
         if value.strip():
             values.setdefault(raw_name.decode("latin-1").lower(), value)
     return values
@@ -80,7 +82,7 @@ def _non_blank(value: JSON) -> str | None:
 def _marked_key(sent: dict[str, str]) -> str | None:
     """The id in an API key made for it. Any other key is a credential and is never looked at again."""
     scheme, _, bearer = sent.get("authorization", "").partition(" ")
-    keys = [bearer.strip() if scheme.lower() == "bearer" else "", sent.get("x-api-key", "")]
+    keys = [bearer.strip(BLANKS) if scheme.lower() == "bearer" else "", sent.get("x-api-key", "")]
     for key in keys:
         if key.startswith(KEY_MARKER):
             return _non_blank(key[len(KEY_MARKER) :])

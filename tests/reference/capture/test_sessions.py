@@ -119,6 +119,15 @@ def test_an_id_of_any_characters_is_kept_and_found(odd: str, proxy: Proxy) -> No
     assert {path.name for path in proxy.log_dir.iterdir()} == {"sessions"}
 
 
+@pytest.mark.parametrize("blank", ["\u00a0", "\u2003", "\u0085"])
+@pytest.mark.parametrize("where", ["proxy_x_session_id", "Authorization", "x-api-key"])
+def test_ids_that_differ_in_a_blank_never_meet(where: str, blank: str, proxy: Proxy, session: str) -> None:
+    marker = {"Authorization": "Bearer sycap-session:", "x-api-key": "sycap-session:"}.get(where, "")
+    for wanted in (session, session + blank):
+        proxy.chat(None, {where: (marker + wanted).encode().decode("latin-1")})
+    assert [len(proxy.records(wanted)) for wanted in (session, session + blank)] == [1, 1]
+
+
 def test_an_id_in_a_header_is_read_as_utf_8(proxy: Proxy, session: str) -> None:
     wanted = f"{session}-ü⟦"
     proxy.chat(None, {"proxy_x_session_id": wanted.encode().decode("latin-1")})
