@@ -1,6 +1,7 @@
 """The client's side of one HTTP exchange, over ASGI."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from operator import attrgetter
 from typing import Any
@@ -16,6 +17,14 @@ Send = Callable[[Message], Awaitable[None]]
 JSON_TYPE = b"application/json"
 NOTICE_TURNS = 3
 EVENTS_TYPE = b"text/event-stream; charset=utf-8"
+
+
+_UNSENDABLE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+def header_value(told: str) -> bytes:
+    """A header value of an engine as one that may be sent on: control characters become blanks."""
+    return _UNSENDABLE.sub(b" ", told.encode("latin-1", "replace"))
 
 
 class ClientLeft(Exception):
@@ -105,7 +114,7 @@ class Client:
         """Send an error as a response of its own."""
         extra: list[tuple[bytes, bytes]] = []
         if refusal.retry_after is not None:
-            extra.append((b"retry-after", refusal.retry_after.encode("latin-1", "replace")))
+            extra.append((b"retry-after", header_value(refusal.retry_after)))
         await self.whole(refusal.status, jsontext.write(self.error_body(refusal)), extra)
 
     async def _until_gone(self) -> None:

@@ -64,7 +64,7 @@ def record_lost() -> Refusal:
 
 def from_engine(route: Route, status: int, body: bytes, retry_after: str | None) -> Refusal:
     """An error status of the engine in the client's dialect: status and Retry-After kept, addresses removed."""
-    if status < 400:
+    if not 400 <= status < 600:
         return engine_garbage(f"unexpected status {status}")
     error = _error_object(body)
     message = _scrubbed(error.get("message"), route) or f"the engine returned HTTP {status}"

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from conformance.reference.capture import jsontext
 from conformance.reference.capture.answers import client_view, read_answer
-from conformance.reference.capture.client import EVENTS_TYPE, JSON_TYPE, Client
+from conformance.reference.capture.client import EVENTS_TYPE, JSON_TYPE, Client, header_value
 from conformance.reference.capture.config import Route
 from conformance.reference.capture.dialects import Dialect
 from conformance.reference.capture.errors import Refusal, record_lost
@@ -76,7 +76,7 @@ class Exchanges:
         try:
             async with self._engine.opened(call.route, call.payload) as response:
                 content_type = response.headers.get("content-type", "application/json")
-                await client.start(200, content_type.encode("latin-1", "replace"))
+                await client.start(200, header_value(content_type))
                 async for chunk in response.content.iter_any():
                     await client.part(chunk)
             await client.finish()

@@ -1,5 +1,6 @@
 """What goes to the engine, and what comes of the connection to it."""
 
+import asyncio
 import json
 import re
 import threading
@@ -156,6 +157,47 @@ def test_an_engine_that_hangs_up_when_idle_is_asked_once_and_answers(
         engine.plan(Answer(body=json.dumps(completion()).encode(), hang_up_after=True))
         assert proxy.chat(session).status == 200
     assert len(engine.chats()) == 10
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_what_an_engine_says_unasked_is_no_answer_to_the_next_call(times: int, engine: ScriptedEngine) -> None:
+    stale = json.dumps(completion(id="chatcmpl-stale")).encode()
+
+    async def next_answer() -> JSON:
+        upstream, called = Engine(), Route("policy", "served", engine.base_url)
+        await upstream.complete(called, b"{}")
+        for _ in range(times):
+            engine.say_unasked(stale)
+        answer = json.loads(await upstream.complete(called, b"{}"))
+        await upstream.close()
+        return answer
+
+    assert asyncio.run(next_answer())["id"] == "chatcmpl-1"
+    assert len(engine.chats()) == 2
+
+
+def test_no_record_holds_what_was_said_unasked(proxy: Proxy, engine: ScriptedEngine, session: str) -> None:
+    proxy.chat(f"{session}-first")
+    engine.say_unasked(json.dumps(completion(id="chatcmpl-stale")).encode())
+    assert proxy.chat(session).json["id"] == "chatcmpl-1"
+    assert [record["request_id"] for record in proxy.records(session)] == ["chatcmpl-1"]
+
+
+@pytest.mark.parametrize("captured", [True, False], ids=["captured", "forwarded"])
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (Answer(status=429, body=b"{}", headers={"retry-after": "5\x7f"}), 429),
+        (Answer(status=999, body=b"{}"), 502),
+        (Answer(body=json.dumps(completion()).encode(), headers={"content-type": "a\x7fb"}), 200),
+    ],
+    ids=["control character", "no status", "type with a control character"],
+)
+def test_a_head_that_cannot_be_sent_on_is_no_lost_connection(
+    answer: Answer, status: int, captured: bool, proxy: Proxy, engine: ScriptedEngine, session: str
+) -> None:
+    engine.plan(answer)
+    assert proxy.chat(session if captured else None).status == status
 
 
 @pytest.mark.anyio
