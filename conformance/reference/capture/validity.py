@@ -40,6 +40,9 @@ def invalid_reason(answer: JSONObject, triple: Triple) -> str | None:
         return "fewer_ids_than_usage"
     if choices[0].get("finish_reason") in BROKEN_FINISHES:
         return "generation_broken_off"
+    if not _is_name(choices[0].get("finish_reason")) or answer.get("error"):
+        # An end that is no word, or an error beside the choice: nobody said that the generation came to its end.
+        return "generation_broken_off"
     return None
 
 
@@ -90,7 +93,7 @@ def _entries_agree(triple: Triple) -> bool:
     return all(named is None or named == sampled for named, sampled in pairs)
 
 
-def _reported(answer: JSONObject, count: str) -> int:
+def _reported(answer: JSONObject, count: str) -> float:
     usage = answer.get("usage")
     value = usage.get(count) if isinstance(usage, dict) else None
-    return value if type(value) is int else 0
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0

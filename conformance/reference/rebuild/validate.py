@@ -133,7 +133,7 @@ def _is_finite(number: float) -> bool:
 
 def _check_usage(usage: Any, generated: int) -> None:
     counted = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    if type(counted) is int and counted > generated:
+    if isinstance(counted, int | float) and not isinstance(counted, bool) and counted > generated:
         raise TraceError(Rule.TOKEN_COUNT, f"usage counts {counted} generated tokens, only {generated} ids are there")
 
 

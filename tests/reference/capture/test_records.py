@@ -132,9 +132,14 @@ BROKEN: dict[str, tuple[JSON, str]] = {
         with_choice(logprobs={"content": [{"token": f"token_id:{'9' * 5000}", "logprob": -1.0}] * 3}),
         "entry_ids_disagree",
     ),
+    "lost_ids_counted_in_floats": (completion(usage={"completion_tokens": 4.0}), "fewer_ids_than_usage"),
     "lost_ids": (completion(usage={"prompt_tokens": 2, "completion_tokens": 4}), "fewer_ids_than_usage"),
     "aborted": (with_choice(finish_reason="abort"), "generation_broken_off"),
     "unfinished": (with_choice(finish_reason=None), "generation_broken_off"),
+    "ended_by_nothing": (with_choice(finish_reason=""), "generation_broken_off"),
+    "ended_by_a_number": (with_choice(finish_reason=5), "generation_broken_off"),
+    "ended_by_a_list": (with_choice(finish_reason=[]), "generation_broken_off"),
+    "error_beside_the_choice": (completion(error={"message": "out of memory"}), "generation_broken_off"),
     "two_accounts": (with_choice(prompt_token_ids=[1]), "sources_disagree"),
 }
 

@@ -65,6 +65,7 @@ FAULTS: dict[str, tuple[str, JSON]] = {
     "a log prob beyond floats": ("generation_log_probs", {"generation_log_probs": [-(10**400), -1.0]}),
     "a positive log prob": ("generation_log_probs", {"generation_log_probs": [0.01, -1.0]}),
     "no entry": ("generation_log_probs", {"generation_log_probs": [-9999.0, -1.0]}),
+    "fewer ids than usage counts in floats": ("token_count", {"token_count": {"completion_tokens": 3.0}}),
     "fewer ids than usage counts": ("token_count", {"token_count": {"completion_tokens": 3}}),
     "no messages": ("messages", {"messages": []}),
     "a message that is none": ("messages", {"messages": [None, said("a")]}),
