@@ -53,7 +53,7 @@ def rebuild_sessions(sessions: Sessions) -> Rollout:
     if not sessions.found:
         raise sessions.faults[0] if sessions.faults else TraceError(Rule.NO_RECORDS, "no session was captured")
     rebuilt = [rebuild_session(session) for _, session in sorted(sessions.found.items())]
-    main, findings = choose_root(rebuilt)
+    main, findings = (rebuilt[0], []) if sessions.alone else choose_root(rebuilt)
     if sessions.faults:
         findings.append(Finding(ReasonCode.RECORDS_LOST, sessions.faults[0].message))
     if main.finding is not None:
@@ -70,12 +70,10 @@ def error_of(rebuilt: Rollout) -> TraceErrorShape | None:
 
 def choose_root(rebuilt: Sequence[SessionRollout]) -> tuple[SessionRollout, list[Finding]]:
     """The session without a parent; of several the one with most sampled tokens, ties by id."""
-    if len(rebuilt) == 1:
-        return rebuilt[0], []
     roots = [session for session in rebuilt if session.parent is None]
     by_size = sorted(roots or rebuilt, key=lambda session: (-session.sampled, session.session_id))
     if not roots:
-        return by_size[0], [Finding(ReasonCode.NO_ROOT, "each session names a parent")]
+        return by_size[0], [Finding(ReasonCode.NO_ROOT, "each session names a parent, so the root is missing")]
     if len(roots) > 1:
         return by_size[0], [Finding(ReasonCode.SEVERAL_ROOTS, f"{len(roots)} sessions name no parent")]
     return by_size[0], []

@@ -101,8 +101,8 @@ def rebuild_session(session: Session) -> SessionRollout:
     split = agents(known.turns)
     if sum(agent.is_root for agent in split) > 1:
         lost.append(Finding(ReasonCode.SEVERAL_ROOTS, "several native sessions without a parent"))
-    if len(split) > 1 and not split[0].is_root:
-        lost.append(Finding(ReasonCode.NO_ROOT, "several agents and no call of the session's own"))
+    if not split[0].is_root:
+        lost.append(Finding(ReasonCode.NO_ROOT, "calls of agents and none of the session's own"))
     for agent in split:
         finding = _rebuild_agent(agent, rollout, known, keys, lost)
         rollout.broken = rollout.broken or finding

@@ -30,10 +30,14 @@ class Session:
 
 @dataclass
 class Sessions:
-    """What a source holds; ``faults`` are parts of it that could not be read as sessions at all."""
+    """What a source holds; ``faults`` are parts of it that could not be read as sessions at all.
+
+    ``alone`` tells that one session was asked for and not a tree, so that its parent may be elsewhere.
+    """
 
     found: dict[str, Session] = field(default_factory=dict)
     faults: list[TraceError] = field(default_factory=list)
+    alone: bool = False
 
     def add(self, session: Session) -> None:
         known = self.found.setdefault(session.session_id, session)
@@ -57,7 +61,7 @@ def read(source: Source) -> Sessions:
         return _from_directory(Path(source.log_dir))
     if source.url is not None:
         return _from_proxy(source.url.rstrip("/"))
-    sessions = Sessions()
+    sessions = Sessions(alone=True)
     sessions.add(session_of(source.envelope))
     return sessions
 

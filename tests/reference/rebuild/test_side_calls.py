@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from conformance.contract.rebuilds import RebuildAnswer
 from tests.reference.rebuild.making import (
     BASH,
@@ -214,6 +216,13 @@ def test_agents_without_their_root_are_withheld() -> None:
         record(6, [system(), user("c"), said("d")], [82], [83], x_trackgauge={"agent_id": "a2"}),
     )
     assert (found.withheld, found.reason_code, trained(found)) == (True, "no_root", [])
+
+
+@pytest.mark.parametrize("extras", [{"agent_id": "a1"}, {"native_session_id": "ses_a", "native_parent_id": "ses_root"}])
+def test_an_agent_without_its_root_is_not_trained_as_the_root(extras: JSON) -> None:
+    found = rebuilt(*(turn | {"x_trackgauge": extras} for turn in two_turns()))
+    assert (found.withheld, found.reason_code, trained(found)) == (True, "no_root", [])
+    assert delivered(found) == [["u0", "u1"]]
 
 
 def test_two_native_roots_in_one_session_are_withheld() -> None:

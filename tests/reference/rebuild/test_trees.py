@@ -54,6 +54,12 @@ def test_a_tree_without_a_root_is_withheld_and_ends(parents: tuple[str, str]) ->
     assert (found.withheld, found.reason_code, len(found.trajectories)) == (True, "no_root", 2)
 
 
+def test_a_child_whose_root_is_missing_is_not_trained_as_the_root() -> None:
+    found = answer({"sessions": [session("child", "root")]})
+    assert (found.withheld, found.reason_code, trained(found)) == (True, "no_root", [])
+    assert [one.record_uuids for one in found.trajectories] == [["child-u0", "child-u1"]]
+
+
 def test_a_session_of_its_own_may_name_a_parent() -> None:
     found = answer({"envelope": session("child", "root")})
     assert (found.outcome, found.trajectories[0].parent) == ("clean", "root")
