@@ -8,7 +8,7 @@ again as plain ASCII send the brackets as JSON escapes; that is a tag too.
 import re
 from typing import NamedTuple
 
-_TAG = re.compile(r"(?:⟦|\\u27[eE]6)(\d{6}):(\d{2}):(\d{4})(?:⟧|\\u27[eE]7)", re.ASCII)
+_TAG = re.compile(r"(?:⟦|\\+u27[eE]6)(\d{6}):(\d{2}):(\d{4})(?:⟧|\\+u27[eE]7)", re.ASCII)
 
 RUN_LIMIT = 1_000_000
 SCOPE_LIMIT = 100
