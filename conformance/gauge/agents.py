@@ -62,9 +62,7 @@ class Agents:
         identity = self._own(session)
         max_turns = agent.pop("max_turns", 20)
         carried = None if by == "session-litellm" else self.proxy.carry(identity, by=by)
-        own = (
-            {"conversation": identity} if carried is None else {"extra_body": dict(carried.body or {}), **_key(carried)}
-        )
+        own = {"conversation": identity} if carried is None else {"extra_body": _body(carried), **_key(carried)}
         headers = {**_headers(carried), **agent.pop("extra_headers", {})}
         settings = {"model": MODEL, **own, **agent}
         player = OpenHandsSDK(self._base(carried), extra_headers=headers, **settings)
@@ -77,9 +75,10 @@ class Agents:
         identity, carried = self._carried(session, by, "session-opencode")
         own = {"session": identity} if carried is None else _key(carried)
         headers = {**_headers(carried), **agent.pop("headers", {})}
+        options = {**_body(carried), **agent.pop("options", {})}
         run = {"max_turns": agent.pop("max_turns", 20), **agent.pop("run", {})}
         settings = {"model": MODEL, "title": False, **own, **agent}
-        player = OpenCode(self._base(carried), headers=headers, **settings)
+        player = OpenCode(self._base(carried), headers=headers, options=options, **settings)
         return self._keep(await player.run(task or self.task(), **run))
 
     async def claude_code(
@@ -134,6 +133,10 @@ class Agents:
 
 def _headers(carried: Carried | None) -> dict[str, str]:
     return {} if carried is None else dict(carried.headers)
+
+
+def _body(carried: Carried | None) -> dict[str, str]:
+    return {} if carried is None else dict(carried.body or {})
 
 
 def _key(carried: Carried | None) -> dict[str, str]:
