@@ -1,6 +1,7 @@
 """The runs of ``compaction/live``: which agent plays a scope, and with what room."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from conformance.gauge.agents import Agents
 from conformance.gauge.check import Inconclusive
@@ -12,7 +13,7 @@ from fakes.harnesses.conversation import Conversation
 MODEL = "spoken"
 SCOPES = ("opencode", "claude", "by_hand", "sdk", "spelling", "directory", "reread", "resumed")
 
-WINDOW = {"context": 3_256, "output": 256}
+WINDOW: dict[str, Any] = {"context": 3_256, "output": 256}
 """opencode's: at 3,000 tokens in all it compacts."""
 MUCH = "\n".join(str(number) for number in range(1, 2_000))
 """About 9,000 characters: no room for it among the steps that opencode keeps."""

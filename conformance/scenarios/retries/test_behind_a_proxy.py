@@ -1,17 +1,21 @@
 """What harnesses do behind a proxy when the engine cuts, stalls or refuses, and when they ask the same again."""
 
 import asyncio
+from contextlib import suppress
 
 from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Record, Scene
 from conformance.scenarios.retries.wire import Loss, Wire
+from conformance.systems.engine import EngineLate
 from fakes.harnesses.conversation import Conversation, text_of
 
 MODEL = "spoken"
 SCOPES = ("given_up", "cut", "cut_clean", "cut_for_claude", "cut_clean_for_claude", "busy", "identical")
 WHOLE = "I look at the header first, then at the build files, and then at all the rest."
 SAME_AGAIN = {"temperature": 0.0, "seed": 7}
+CANCEL_SECONDS = 5.0
+"""Longer than any system takes; whether it cancels is judged elsewhere."""
 LOOKS = 200
 """How often to look whether what was undelivered is marked, with a call to the proxy in between."""
 
@@ -62,7 +66,8 @@ async def _lose_patience(scene: Scene, wire: Wire) -> None:
     await scene.engine.wait("held", run=scene.run)
     wire.give_up()
     if "cancel" in scene.proxy.capabilities:
-        await scene.engine.wait("aborted", run=scene.run)
+        with suppress(EngineLate):
+            await scene.engine.wait("aborted", run=scene.run, seconds=CANCEL_SECONDS)
     await scene.engine.open_gate("spoken", f"patience-{scene.run:06d}")
 
 

@@ -40,16 +40,20 @@ class Loss:
 
 
 class Wire:
-    """Whole requests and answers, one a connection. The answers to the first requests with tools meet the losses."""
+    """Whole requests and answers, one a connection. The answers to the first marked requests meet the losses."""
 
     def __init__(
-        self, target: str, losses: Iterable[Loss] = (), edit: Callable[[bytes], bytes] = lambda body: body
+        self,
+        target: str,
+        losses: Iterable[Loss] = (),
+        edit: Callable[[bytes], bytes] = lambda body: body,
+        mark: bytes = MARK,
     ) -> None:
-        """``edit`` changes the body of a request on its way."""
+        """``edit`` changes the body of a request on its way; the losses are for bodies that hold ``mark``."""
         address = urlsplit(target)
         self._host, self._port = address.hostname, address.port
         self._losses = list(losses)
-        self._edit = edit
+        self._edit, self._mark = edit, mark
         self._delivers, self._gives_up = asyncio.Event(), asyncio.Event()
         self._carrying: set[asyncio.Task[None]] = set()
         self.url = ""
@@ -91,7 +95,7 @@ class Wire:
         except asyncio.IncompleteReadError:
             to_client.close()
             return
-        loss = self._losses.pop(0) if MARK in body and self._losses else None
+        loss = self._losses.pop(0) if self._mark in body and self._losses else None
         if loss is not None and loss.late:
             to_client.transport.abort()
             await self._delivers.wait()
