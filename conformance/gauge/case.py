@@ -73,7 +73,7 @@ class Case:
     def end(self, raised: BaseException | None) -> str | None:
         """Rule on everything covered. Returns the text of what keeps the scenario from passing, or None."""
         ending = self._ending(raised)
-        rulings = rule(self.covered, self.skipped, self.check.noted, ending)
+        rulings = rule(self.covered, self.skipped, self.check.noted, ending, self.check.unseen)
         if ending.died is not None and self.dead() is not None:
             rulings.append(self._violated(KEEPS_SERVING, "a proxy that keeps serving", ending.died))
         if self._unreadable is not None:

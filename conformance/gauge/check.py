@@ -34,14 +34,13 @@ class Check:
         self._covered = frozenset(covered)
         self._skipped = skipped
         self.noted: list[Checked] = []
+        self.unseen: dict[str, str] = {}
 
     def __call__(
         self, requirement: str, ok: bool, *, expected: Any = None, seen: Any = None, where: str | None = None
     ) -> bool:
         """Note whether the requirement holds here. Returns ``ok``, or True for a requirement skipped here."""
-        if requirement not in self._covered:
-            raise NotCovered(requirement, self._scenario)
-        if requirement in self._skipped:
+        if not self._applies(requirement):
             return True
         self.noted.append(Checked(requirement, bool(ok), expected, seen, where))
         return bool(ok)
@@ -52,6 +51,8 @@ class Check:
 
     def that(self, requirement: str, judgement: Judgement, where: str | None = None) -> bool:
         """Note what the oracle judged. ``where`` names the variant of the scenario that it looked at."""
+        if judgement.lacking is not None:
+            return self.nothing(requirement, judgement.lacking)
         return self(
             requirement,
             judgement.ok,
@@ -59,6 +60,20 @@ class Check:
             seen=judgement.seen,
             where=": ".join(filter(None, (where, judgement.where))) or None,
         )
+
+    def nothing(self, requirement: str, lacking: str) -> bool:
+        """Note that there was no ``lacking`` to judge the requirement by, somewhere in the scenario.
+
+        It cannot pass any more, whatever else of it holds: it ends inconclusive unless it fails. Returns True.
+        """
+        if self._applies(requirement):
+            self.unseen.setdefault(requirement, f"there was no {lacking} to judge it by")
+        return True
+
+    def _applies(self, requirement: str) -> bool:
+        if requirement not in self._covered:
+            raise NotCovered(requirement, self._scenario)
+        return requirement not in self._skipped
 
     def need(
         self, requirement: str, ok: bool, *, expected: Any = None, seen: Any = None, where: str | None = None

@@ -1,7 +1,7 @@
 """How the checks of one scenario become one verdict per covered requirement."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from conformance.contract.vocabulary import Verdict
@@ -41,17 +41,27 @@ class Ending:
     died: str | None = None
     unmet: str | None = None
     broken: str | None = None
-    notes: Sequence[str] = field(default_factory=tuple)
 
 
-def rule(covered: Sequence[str], skipped: Mapping[str, str], checks: Sequence[Checked], ending: Ending) -> list[Ruling]:
+NOTHING_UNSEEN: Mapping[str, str] = {}
+
+
+def rule(
+    covered: Sequence[str],
+    skipped: Mapping[str, str],
+    checks: Sequence[Checked],
+    ending: Ending,
+    unseen: Mapping[str, str] = NOTHING_UNSEEN,
+) -> list[Ruling]:
     """One ruling per covered requirement, in the order of ``covered``.
+
+    ``unseen`` says of requirements what there was nothing of to judge them by; they may fail, but not pass.
 
     A requirement that was never reached is inconclusive when something names the cause (an earlier failed check, a
     dead system, an unmet prerequisite); without a cause the suite itself is at fault, which is ``error``.
     """
     failed = [one for one in checks if not one.ok]
-    return [_rule_one(identity, skipped, checks, failed, ending) for identity in covered]
+    return [_rule_one(identity, skipped, checks, failed, ending, unseen.get(identity)) for identity in covered]
 
 
 def _rule_one(
@@ -60,6 +70,7 @@ def _rule_one(
     checks: Sequence[Checked],
     failed: Sequence[Checked],
     ending: Ending,
+    unseen: str | None,
 ) -> Ruling:
     if identity in skipped:
         return Ruling(identity, Verdict.SKIP, reason=skipped[identity])
@@ -70,6 +81,9 @@ def _rule_one(
     if not mine and not failed and ending.out_of_reach is not None:
         return Ruling(identity, Verdict.SKIP, reason=ending.out_of_reach)
     cause = _cause(failed, ending)
+    if unseen is not None and ending.died is None and (failed or ending.broken is None):
+        since = f", since {failed[0].requirement} failed" if failed else ""
+        return Ruling(identity, Verdict.INCONCLUSIVE, reason=f"{unseen}{since}")
     if mine and ending.broken is None and ending.died is None:
         return Ruling(identity, Verdict.PASS, mine[-1])
     if cause is not None:

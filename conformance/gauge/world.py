@@ -33,6 +33,7 @@ class World:
         self._runs = 0
         self._engine: FakeEngine | None = None
         self._proxy: ProxyUnderTest | None = None
+        self._built_in: ProxyUnderTest | None = None
         self._rebuild: RebuildUnderTest | None = None
         self._own: list[ProxyUnderTest] = []
         self._starts = 0
@@ -52,7 +53,10 @@ class World:
 
     @property
     def proxy(self) -> ProxyUnderTest:
-        """The shared one. One that died is started anew, so that its death spoils a single scenario."""
+        """The shared one; the built-in one where none is judged, so that a live run can be recorded for a rebuild.
+
+        One that died is started anew, so that its death spoils a single scenario.
+        """
         if self._proxy is not None and not self._proxy.is_alive():
             self._proxy.close()
             self._proxy = None
@@ -71,10 +75,15 @@ class World:
             raise NoSuchSystem(f"this run judges no {kind}; the scenario needs a capability that says so")
         return self._chosen.profiles[kind]
 
-    @property
-    def _recorder(self) -> Profile:
-        """The proxy that is judged; where only a rebuild is, the built-in one records for it."""
-        return self._chosen.profiles.get(SystemKind.PROXY) or find(BUILT_IN_PROXY)
+    def recorder(self, *needs: str) -> ProxyUnderTest:
+        """Records a live run for a rebuild: the shared proxy where it has these capabilities, else the built-in one."""
+        if self.proxy.capabilities.issuperset(needs):
+            return self.proxy
+        if self._built_in is None:
+            files = self._folder("proxy")
+            profile, records = find(BUILT_IN_PROXY), files / "records"
+            self._built_in = start_proxy(profile, self.engine.url, records, files=files)
+        return self._built_in
 
     def start_proxy(
         self,
@@ -86,7 +95,7 @@ class World:
         """A further proxy; whoever asks for it closes it. ``config`` and ``arguments`` as for a start by hand."""
         files = self._folder("proxy")
         return start_proxy(
-            self._recorder,
+            self._chosen.profiles.get(SystemKind.PROXY) or find(BUILT_IN_PROXY),
             self.engine.url,
             log_dir or files / "records",
             routes=tuple(routes),
@@ -109,8 +118,9 @@ class World:
     def close(self) -> None:
         if self._rebuild is not None:
             self._rebuild.close()
-        if self._proxy is not None:
-            self._proxy.close()
+        for proxy in (self._proxy, self._built_in):
+            if proxy is not None:
+                proxy.close()
         if self._engine is not None:
             self._engine.close()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.contract.difference import tree_difference
 from conformance.oracle.conversation import spoken
-from conformance.oracle.judgement import Judgement
+from conformance.oracle.judgement import Judgement, nothing_to_judge
 from conformance.oracle.matching import Record, Row
 from conformance.oracle.records import name
 
@@ -69,6 +69,9 @@ FORM: Mapping[str, Callable[[JSON], bool]] = {
 
 def published_form(records: Iterable[Record]) -> Judgement:
     """Every key is there, with a value of its type. For valid records: in others the engine's oddities stand."""
+    records = list(records)
+    if not records:
+        return nothing_to_judge("record")
     for record in records:
         wrong = {key: record.get(key, "no such key") for key, fits in FORM.items() if not fits(record.get(key))}
         absent = [key for key in FORM if key not in record]
@@ -79,12 +82,17 @@ def published_form(records: Iterable[Record]) -> Judgement:
 
 def nothing_beside(records: Iterable[Record]) -> Judgement:
     """What is not published lies in one object of its own."""
+    records = list(records)
+    if not records:
+        return nothing_to_judge("record")
     extra = sorted({key for record in records for key in record} - {*FORM, EXTRAS})
     return Judgement(not extra, f"no key but the published ones and {EXTRAS}", extra)
 
 
 def distinct_uuids(records: Iterable[Record]) -> Judgement:
     uuids = [record.get("uuid") for record in records]
+    if not uuids:
+        return nothing_to_judge("record")
     odd = [one for one in uuids if not isinstance(one, str) or not _UUID.fullmatch(one)]
     twice = sorted({str(one) for one in uuids if uuids.count(one) > 1})
     return Judgement(not odd and not twice, f"{len(uuids)} different UUIDs", odd or twice or f"{len(uuids)} UUIDs")
@@ -93,6 +101,8 @@ def distinct_uuids(records: Iterable[Record]) -> Judgement:
 def one_form_of_time(records: Iterable[Record]) -> Judgement:
     """UTC to the microsecond, written in one and the same way in all of these records."""
     times = [record.get("captured_at") for record in records]
+    if not times:
+        return nothing_to_judge("record")
     odd = [time for time in times if not isinstance(time, str) or not _TIME.fullmatch(time)]
     offsets = {str(time)[26:] for time in times}
     ok = not odd and len(offsets) == 1
@@ -102,6 +112,8 @@ def one_form_of_time(records: Iterable[Record]) -> Judgement:
 def rising(records: Sequence[Record]) -> Judgement:
     """These records, given in the order in which they must sort, do sort so, no two at the same time."""
     times = [str(record.get("captured_at")) for record in records]
+    if len(times) < 2:
+        return nothing_to_judge("second record")
     falls = [list(pair) for pair in pairwise(times) if pair[0] >= pair[1]]
     return Judgement(not falls, "each later than the one before", falls[:2] or "each later")
 

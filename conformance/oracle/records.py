@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from conformance.contract.difference import list_difference
-from conformance.oracle.judgement import Judgement
-from conformance.oracle.matching import Matched, Record, Row, match
+from conformance.oracle.judgement import Judgement, nothing_to_judge
+from conformance.oracle.matching import GENERATING, Matched, Record, Row, match
 
 LARGEST_LOG_PROB = 1e-3
 """Float noise above zero that the contract still takes for a log prob."""
@@ -25,7 +25,10 @@ def triple(record: Record, row: Row) -> Judgement:
 
 
 def same_field(records: Iterable[Record], rows: Iterable[Row], field: str) -> Judgement:
-    """One of the three lists, over all records that have a ledger row; no such record is a violation too."""
+    """One of the three lists, over all records that have a ledger row; records of which none has one are wrong too."""
+    records = list(records)
+    if not records:
+        return nothing_to_judge("record")
     pairs = match(records, rows).pairs
     for record, row in pairs:
         judged = same_list(row[field], record.get(field), f"{name(record)} {field}")
@@ -47,6 +50,9 @@ def same_list(expected: Sequence[Any] | None, seen: Any, where: str) -> Judgemen
 
 def law(records: Iterable[Record], rows: Iterable[Row]) -> Judgement:
     """Every record that calls itself valid holds exactly what the engine sampled in one call of its own."""
+    records = list(records)
+    if not records:
+        return nothing_to_judge("record")
     told = [record for record in records if record.get("is_valid") is not False]
     matched = match(told, rows)
     if matched.unmatched:
@@ -61,6 +67,9 @@ def law(records: Iterable[Record], rows: Iterable[Row]) -> Judgement:
 
 def none_lost(records: Iterable[Record], rows: Iterable[Row]) -> Judgement:
     """Every finished generation has its record. The rows are those of captured calls that carried a session."""
+    rows = list(rows)
+    if not any(row["endpoint"] in GENERATING and row["state"] == "finished" for row in rows):
+        return nothing_to_judge("call that the engine finished")
     matched: Matched = match(records, rows)
     if matched.untold:
         row = matched.untold[0]

@@ -17,7 +17,8 @@ async def test_a_plain_agent_run_is_captured_call_by_call(scene: Scene, check: C
     await scene.script("tool_loop")
     talk = await scene.openhands_nv()
     captured, rows = await scene.records(), await scene.ledger()
-    check("CAP-001", len(captured) == 3 == len(talk.exchanges), expected="3 calls, 3 records", seen=len(captured))
+    seen = f"{len(talk.exchanges)} calls, {len(rows)} of them at the engine, {len(captured)} records"
+    check("CAP-001", len(captured) == 3 == len(talk.exchanges), expected="3 calls, 3 records", seen=seen)
     check.that("CAP-001", records.none_lost(captured, rows))
     for requirement, field in (
         ("CAP-002", "prompt_token_ids"),

@@ -29,6 +29,24 @@ def test_what_was_not_reached_after_a_failure_is_inconclusive_and_names_it() -> 
     assert "AAA-001" in second.reason
 
 
+def test_what_there_was_nothing_to_judge_by_does_not_pass_whatever_else_holds() -> None:
+    unseen = {"AAA-001": "there was no record to judge it by"}
+    checks = [Checked("AAA-001", True), Checked("AAA-002", False)]
+    first, _ = rule(("AAA-001", "AAA-002"), {}, checks, ENDED_WELL, unseen)
+    assert first.verdict is Verdict.INCONCLUSIVE
+    assert first.reason == "there was no record to judge it by, since AAA-002 failed"
+
+
+def test_what_was_seen_to_be_violated_fails_although_elsewhere_there_was_nothing_to_judge_by() -> None:
+    (ruling,) = rule(("AAA-001",), {}, [Checked("AAA-001", False)], ENDED_WELL, {"AAA-001": "no record"})
+    assert ruling.verdict is Verdict.FAIL
+
+
+def test_a_scenario_that_breaks_for_no_known_cause_is_an_error_although_there_was_nothing_to_judge_by() -> None:
+    (ruling,) = rule(("AAA-001",), {}, [], Ending(broken="KeyError"), {"AAA-001": "no record"})
+    assert ruling.verdict is Verdict.ERROR
+
+
 def test_what_was_never_checked_without_a_cause_is_an_error_of_the_suite() -> None:
     assert verdicts(("AAA-001",), []) == [Verdict.ERROR]
 

@@ -1,10 +1,12 @@
 """The form of a record: what a true one looks like, and each lie that has to be seen."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from conformance.oracle import record_form
+from conformance.oracle.judgement import Judgement
 
 JSON = Any
 
@@ -170,3 +172,18 @@ def test_only_ids_and_times_may_differ_between_two_modes() -> None:
     assert record_form.same_but_for_ids_and_times(record(), twin)
     assert not record_form.same_but_for_ids_and_times(record(), twin | {"finish_reason": "length"})
     assert not record_form.same_but_for_ids_and_times(record(), twin | {"generation_log_probs": [-0.25]})
+
+
+@pytest.mark.parametrize(
+    "judge",
+    [
+        record_form.published_form,
+        record_form.nothing_beside,
+        record_form.distinct_uuids,
+        record_form.one_form_of_time,
+        record_form.rising,
+    ],
+)
+def test_without_records_nothing_is_said_of_their_form(judge: Callable[[list[JSON]], Judgement]) -> None:
+    two = [record(), record(uuid=OTHER_UUID, captured_at="2026-12-01T00:00:00.000001+00:00")]
+    assert (judge([]).lacking is None, judge(two).lacking) == (False, None)

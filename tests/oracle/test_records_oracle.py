@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from conformance.oracle.matching import match
-from conformance.oracle.records import broken_promise, law, none_lost, triple
+from conformance.oracle.records import broken_promise, law, none_lost, same_field, triple
 from conformance.oracle.rollouts import conserved, never_wrong, sampled, view_shape, view_truth
 
 PROMPT, GENERATION, LOG_PROBS = [1, 2, 3], [4, 5], [-0.5, -0.25]
@@ -166,3 +166,14 @@ def test_each_record_stands_in_exactly_one_place() -> None:
     assert conserved(answer(trajectory(), excluded=("u2",)), truth)
     assert not conserved(answer(trajectory(), excluded=("u1", "u2")), truth)
     assert not conserved(answer(trajectory(), excluded=("u2", "u3")), truth)
+
+
+NO_LISTS = dict.fromkeys(("prompt_token_ids", "generation_token_ids", "generation_log_probs"))
+
+
+def test_without_records_the_law_says_nothing_and_without_a_finished_call_none_can_be_lost() -> None:
+    assert law([], [row()]).lacking == "record"
+    assert same_field([], [row()], "prompt_token_ids").lacking == "record"
+    assert not same_field([record(request_id="other", **NO_LISTS)], [row()], "prompt_token_ids")
+    assert none_lost([], [row(state="failed"), row(endpoint="tokenize")]).lacking == "call that the engine finished"
+    assert none_lost([], [row()]).lacking is None

@@ -37,10 +37,10 @@ async def test_identical_calls_at_once_are_samples_of_their_own(scene: Scene, ch
     at_once = await reached(scene, "held", SAME)
     await scene.engine.open_gate("main", gate)
     replies = [await call for call in calls]
-    check("CNC-003", at_once == SAME, expected=f"{SAME} calls at the engine", seen=at_once)
+    check("CNC-003", at_once == SAME, expected=f"{SAME} calls at the engine", seen=f"{at_once} calls")
     check("CNC-003", all(one.ok for one in replies), expected="answers", seen=[one.status for one in replies])
     captured, rows = await scene.records(), await scene.ledger()
-    check("CNC-003", len(captured) == SAME, expected=f"{SAME} records", seen=len(captured))
+    check("CNC-003", len(captured) == SAME, expected=f"{SAME} records", seen=f"{len(captured)} records")
     check.that("CNC-003", record_form.distinct_uuids(captured))
     check.that("CNC-003", records.none_lost(captured, rows))
     check.that("CNC-003", records.law(captured, rows))
@@ -58,7 +58,7 @@ async def test_a_collector_that_comes_early_sees_whole_records_only(scene: Scene
     if not seen:
         raise Inconclusive("no record could be read before the last call had been answered")
     final = {record["uuid"]: record for record in await scene.records(session)}
-    check("CNC-004", len(final) == TRAFFIC, expected=f"{TRAFFIC} records", seen=len(final))
+    check("CNC-004", len(final) == TRAFFIC, expected=f"{TRAFFIC} records", seen=f"{len(final)} records")
     check("CNC-004", all(one.ok for one in replies), expected="answers", seen=[one.status for one in replies])
     for record in seen:
         difference = tree_difference(final.get(record.get("uuid", "")), record)
@@ -75,7 +75,7 @@ async def test_hundreds_of_calls_wait_at_the_engine_and_not_in_the_proxy(scene: 
     at_once = await reached(scene, "held", CROWD)
     await scene.engine.open_gate("main", gate)
     replies = [await call for call in calls]
-    check("CNC-006", at_once == CROWD, expected=f"{CROWD} at the engine", seen=at_once)
+    check("CNC-006", at_once == CROWD, expected=f"{CROWD} calls at the engine", seen=f"{at_once} calls")
     failed = [one.status for one in replies if not one.ok]
     check("CNC-006", not failed, expected=f"{CROWD} answers", seen=failed[:10])
 
@@ -104,7 +104,11 @@ async def test_calls_that_wait_hold_up_nobody_and_end_when_their_clients_leave(s
     for session in sessions:
         # A record that comes late is there by the time a later call of its session has been recorded.
         await scene.ask(scene.task(scope=1), session=session)
-        unseen = [record for record in await scene.records(session) if SLOW_WORDS in str(record["messages"][-1])]
+        captured = await scene.records(session)
+        if not captured:
+            check.nothing("CNC-010", "record")
+            continue
+        unseen = [record for record in captured if SLOW_WORDS in str(record["messages"][-1])]
         trained = [record["uuid"] for record in unseen if record.get("is_valid") and not marked(scene, session, record)]
         check("CNC-010", not trained, expected="no valid record without a mark", seen=trained)
 

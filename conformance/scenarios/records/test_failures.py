@@ -59,16 +59,20 @@ FRAGMENTS: dict[str, JSON] = {
 
 
 def all_going_wrong(faults: dict[str, JSON]) -> Playbook:
-    """A scope for each fault, which strikes at every attempt."""
+    """A scope for each fault, which strikes at every attempt, and a healthy one behind them."""
     scopes = {
         what: {"turns": [{"text": "{tag} This is never told whole.", "fault": {**fault, "on_attempts": "all"}}]}
         for what, fault in faults.items()
     }
+    scopes["is well"] = {"turns": [{"text": "{tag} This is told whole."}]}
     return {"about": "An engine that fails in many ways.", "sampling": "drifting", "scopes": scopes}
 
 
 async def valid_after(scene: Scene, faults: dict[str, JSON]) -> dict[str, list[Record]]:
-    """The records that call themselves valid after a call, buffered and streamed, of each fault."""
+    """The records that call themselves valid after a call, buffered and streamed, of each fault.
+
+    Raises Inconclusive where a healthy call leaves no record either.
+    """
     await scene.script(all_going_wrong(faults))
     plays = [(what, scope, stream) for scope, what in enumerate(faults) for stream in (False, True)]
     sessions = [scene.session(f"{what}, streamed: {stream}") for what, _, stream in plays]
@@ -79,6 +83,10 @@ async def valid_after(scene: Scene, faults: dict[str, JSON]) -> dict[str, list[R
     asked = {row["scope"] for row in await scene.ledger()}
     if len(asked) < len(faults):
         raise Inconclusive(f"the engine was asked in {len(asked)} of {len(faults)} scopes")
+    healthy = scene.session("healthy")
+    await scene.ask(scene.task(scope=len(faults)), session=healthy)
+    if not await scene.records(healthy):
+        raise Inconclusive("a healthy call left no record either")
     captured = {session: await scene.records(session) for session in sessions}
     return {session: [one for one in of_it if one.get("is_valid") is not False] for session, of_it in captured.items()}
 
@@ -103,9 +111,12 @@ async def test_an_agent_that_tries_again_after_an_error(scene: Scene, check: Che
     valid = [one for one in captured if one.get("is_valid") is not False]
     if [row["state"] for row in rows] != ["failed", "finished"]:
         raise Inconclusive(f"expected an error and an answer, seen {[row['state'] for row in rows]}")
-    check("CAP-025", len(valid) == 1, expected="a valid record of the answer", seen=len(valid))
+    if not valid:
+        check.nothing("CAP-025", "valid record, even of the answer,")
+    check("CAP-025", len(valid) <= 1, expected="one valid record, of the answer", seen=f"{len(valid)} valid records")
     check.that("CAP-001", records.none_lost(captured, rows))
-    check("CAP-001", len(valid) == len(talk.answers), expected=len(talk.answers), seen=len(valid))
+    answers = len(talk.answers)
+    check("CAP-001", len(valid) == answers, expected=f"{answers} valid records", seen=f"{len(valid)} valid records")
 
 
 @covers("CAP-029")
@@ -138,7 +149,8 @@ async def test_lone_surrogates_on_either_side(scene: Scene, check: Check) -> Non
     )
     answers = {reply.json()["id"]: reply.json()["choices"][0]["message"] for reply in replies if reply.status == 200}
     captured, rows = await scene.records(), await scene.ledger()
-    check("CAP-028", len(captured) == len(answers), expected=len(answers), seen=len(captured))
+    seen = f"{len(captured)} records"
+    check("CAP-028", len(captured) == len(answers), expected=f"{len(answers)} records, one an answer", seen=seen)
     check.that("CAP-028", records.law(captured, rows))
     for record, row in match(captured, rows).pairs:
         if row["request_id"] in answers:

@@ -79,7 +79,8 @@ async def test_two_agents_find_their_talk_in_the_records(scene: Scene, check: Ch
         captured = await scene.records(session)
         everything += captured
         pairs = match(captured, rows).pairs
-        check("CAP-007", len(pairs) == len(talk.exchanges), expected=len(talk.exchanges), seen=len(pairs))
+        asked, seen = len(talk.exchanges), f"{len(pairs)} records with the engine's id"
+        check("CAP-007", len(pairs) == asked, expected=f"{asked} records with the engine's id", seen=seen)
         for record, row in pairs:
             sent = json.loads(talk.exchanges[row["turn"]].request.body_text)
             tells_engine(check, record, row)
@@ -158,7 +159,7 @@ async def test_the_sampling_that_the_engine_was_sent(scene: Scene, check: Check)
     }
     await asyncio.gather(*(scene.ask(model=route, **sampling) for route in routes))
     pairs = match(await scene.records(), await scene.ledger()).pairs
-    check("CAP-036", len(pairs) == len(routes), expected=f"{len(routes)} records", seen=len(pairs))
+    check("CAP-036", len(pairs) == len(routes), expected=f"{len(routes)} records", seen=f"{len(pairs)} records")
     for record, row in pairs:
         check.that("CAP-036", record_form.tells_sampling(record, json.loads(row["request"]["body_text"])))
 
@@ -171,6 +172,6 @@ async def test_the_same_answer_streamed_and_buffered(scene: Scene, check: Check)
         for stream in (False, True):
             await scene.ask(scene.task(scope=scope), session=session, stream=stream, tools=[LOOK, WAIT])
         captured = await scene.records(session)
-        check("CAP-027", len(captured) == 2, expected="2 records", seen=len(captured))
+        check("CAP-027", len(captured) == 2, expected="2 records", seen=f"{len(captured)} records")
         for other in captured[1:]:
             check.that("CAP-027", record_form.same_but_for_ids_and_times(captured[0], other))

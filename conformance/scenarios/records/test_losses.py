@@ -45,7 +45,7 @@ async def test_a_disk_that_has_room_for_small_records_only(scene: Scene, own_pro
     check("CAP-033", found == 0, expected="an empty file named incomplete", seen=found)
     check("CAP-034", all(reply.ok for reply in kept), expected="answers", seen=[reply.status for reply in kept])
     captured, rows = await there.records(healthy), await scene.ledger()
-    check("CAP-034", len(captured) == len(kept), expected=f"{len(kept)} records", seen=len(captured))
+    check("CAP-034", len(captured) == len(kept), expected=f"{len(kept)} records", seen=f"{len(captured)} records")
     check.that("CAP-034", records.law(captured, rows))
 
     await there.ask(session=lossy)

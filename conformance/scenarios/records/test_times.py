@@ -4,17 +4,17 @@ import json
 import uuid
 from datetime import datetime, timedelta
 
-from conformance.gauge.check import Check
+from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Record, Scene
-from conformance.oracle import record_form
+from conformance.oracle import record_form, records
 from conformance.scenarios.records.layout import session_folder
 from conformance.systems.proxy import ProxyUnderTest
 
 CALLS_AT_ONCE = 24
 
 
-@covers("CAP-016", "CAP-017", "CAP-018")
+@covers("CAP-001", "CAP-016", "CAP-017", "CAP-018")
 async def test_calls_at_once_and_one_that_follows_them(scene: Scene, check: Check) -> None:
     await scene.script("one_answer", gate="g{run}")
     calls = [scene.start(session=scene.session(f"agent-{n % 3}"), stream=n % 2 == 0) for n in range(CALLS_AT_ONCE)]
@@ -26,11 +26,16 @@ async def test_calls_at_once_and_one_that_follows_them(scene: Scene, check: Chec
     await scene.ask(session=last)
     sessions = [await scene.records(session) for session in scene.sessions]
     everything = [record for captured in sessions for record in captured]
+    rows = await scene.ledger()
+    check.that("CAP-001", records.none_lost(everything, rows))
+    if not everything:
+        raise Inconclusive("no call left a record")
     check.that("CAP-016", record_form.distinct_uuids(everything))
     check.that("CAP-017", record_form.one_form_of_time(everything))
     times = {record["captured_at"] for record in everything}
-    check("CAP-018", len(times) == CALLS_AT_ONCE + 1, expected=f"{CALLS_AT_ONCE + 1} times", seen=len(times))
-    follower = max((await scene.ledger()), key=lambda row: row["seq"])["request_id"]
+    count = len(everything)
+    check("CAP-018", len(times) == count, expected=f"{count} different times", seen=f"{len(times)} of {count}")
+    follower = max(rows, key=lambda row: row["seq"])["request_id"]
     newest = max(everything, key=lambda record: record["captured_at"])["request_id"]
     check.equal("CAP-018", expected=follower, seen=newest, where="the record that sorts last")
 
@@ -41,12 +46,12 @@ async def test_a_session_whose_first_record_is_from_a_faster_clock(scene: Scene,
     await scene.script("one_answer")
     await scene.ask(session=scene.session("model"))
     models = await scene.records(scene.session("model"))
-    check.need("CAP-019", len(models) == 1, expected="one record", seen=len(models))
+    check.need("CAP-019", len(models) == 1, expected="one record", seen=f"{len(models)} records")
     session = scene.session("resumed")
     early = leave_behind(scene.proxy, models[0], session, ahead=timedelta(hours=2))
     await scene.ask(session=session)
     captured = await scene.records(session)
-    check("CAP-019", len(captured) == 2, expected="2 records", seen=len(captured))
+    check("CAP-019", len(captured) == 2, expected="2 records", seen=f"{len(captured)} records")
     late = [one for one in captured if one["uuid"] != early["uuid"]]
     check.that("CAP-019", record_form.rising([early, *late]))
     check.that("CAP-019", record_form.one_form_of_time([early, *late]))

@@ -40,7 +40,9 @@ async def test_two_agents_whose_tokens_no_tokenizer_gives_back(scene: Scene, che
     for scope, (session, talk) in enumerate(zip((first, second), talks, strict=True)):
         captured = await scene.records(session)
         own = [row for row in rows if row["scope"] == scope]
-        check("CAP-001", len(captured) == len(talk.exchanges) == len(own), expected=len(own), seen=len(captured))
+        asked = f"{len(talk.exchanges)} calls, each answered by the engine and recorded once"
+        seen = f"{len(own)} calls at the engine, {len(captured)} records"
+        check("CAP-001", len(captured) == len(talk.exchanges) == len(own), expected=asked, seen=seen)
         check.that("CAP-001", records.none_lost(captured, own))
         same_lists(check, captured, own)
 
@@ -61,7 +63,7 @@ async def test_ids_and_log_probs_at_the_edges_of_their_types(scene: Scene, check
     await asyncio.gather(*(scene.ask(scene.task(scope=scope), stream=scope == 0) for scope in (0, 1)))
     captured, rows = await scene.records(), await scene.ledger()
     same_lists(check, captured, rows)
-    check("CAP-003", len(captured) == 2, expected="2 records", seen=len(captured))
+    check("CAP-003", len(captured) == 2, expected="2 records", seen=f"{len(captured)} records")
 
 
 @covers("CAP-005")

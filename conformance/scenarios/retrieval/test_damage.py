@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.gauge.check import Check
+from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Record, Scene
 
@@ -53,6 +53,8 @@ async def test_what_is_no_record_of_a_session_costs_nothing(scene: Scene, plante
     own, others = await _request_ids(scene, hurt), await _request_ids(scene, bystander)
     listed = await _listed(scene)
     files = scene.proxy.record_files(hurt)
+    if not (own and others and files):
+        raise Inconclusive(f"3 calls left {len(files)} record files, of which {len(own)} are handed out")
     folder, whole = files[0].parent, files[0].read_bytes()
 
     for content in _no_records(json.loads(whole), whole):
@@ -87,11 +89,12 @@ async def test_what_is_no_record_of_a_session_costs_nothing(scene: Scene, plante
 async def test_records_are_sorted_by_time_and_then_by_uuid(scene: Scene, planted: Planted, check: Check) -> None:
     session = scene.session("sorted")
     await _fill(scene, {session: 3})
+    if len(await scene.records(session)) < 3:
+        raise Inconclusive("3 calls left fewer records to sort")
     if "records-disk" in scene.proxy.capabilities:
         _plant_records_of_other_times(scene.proxy.record_files(session)[0], planted)
     captured = await scene.records(session)
     places = [(record["captured_at"], record["uuid"]) for record in captured]
-    check("RET-004", len(places) >= 3, expected="3 records or more", seen=len(places))
     check.equal("RET-004", expected=sorted(places), seen=places)
 
 
