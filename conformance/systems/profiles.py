@@ -2,7 +2,7 @@
 
 A command line of a profile may use ``{python} {here} {config} {log_dir} {host} {port} {engine}``: the interpreter,
 the folder of the profile, the routing file written for this run, the directory for records, the address to listen on,
-and the engine's base URL. It runs in a folder of its own.
+and the engine's base URL. It runs in a folder of its own. Any other name in braces is refused (see ``placeholders``).
 """
 
 import sys
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from conformance.contract.vocabulary import SystemKind
+from conformance.systems import placeholders
 from conformance.systems.tables import ProfileError, Table
 
 HERE = Path(__file__).parent
@@ -21,7 +22,10 @@ PROFILES = HERE / "profiles"
 CAPABILITIES = HERE.parent / "requirements" / "capabilities.toml"
 DEFAULT_NAMES = ("reference", "reference-rebuild")
 
-PLACEHOLDERS = ("python", "here", "config", "log_dir", "host", "port", "engine")
+OF_THE_PROFILE = ("python", "here")
+"""Placeholders that every text to fill may use."""
+OF_A_START = (*OF_THE_PROFILE, "config", "log_dir", "host", "engine")
+"""Those of a proxy that the suite starts; its command may use ``{port}`` too."""
 Address = Literal["announced", "given"]
 ADDRESSES: tuple[Address, ...] = ("announced", "given")
 RoutingForm = Literal["contract", "template"]
@@ -131,11 +135,9 @@ class Profile:
     retrieval: Retrieval | None
 
     def fill(self, text: str, values: Mapping[str, str]) -> str:
-        """``text`` with the placeholders replaced; other braces stay as they are."""
+        """``text`` with the placeholders replaced that have a value; other braces stay as they are."""
         known = {"python": self.python, "here": str(self.file.absolute().parent), **values}
-        for name in PLACEHOLDERS:
-            text = text.replace(f"{{{name}}}", known.get(name, f"{{{name}}}"))
-        return text
+        return placeholders.fill(text, known)
 
 
 @cache
@@ -196,6 +198,7 @@ def load(path: Path) -> Profile:
         retrieval=_retrieval(table.optional_table("retrieval")) if proxy else None,
     )
     table.done()
+    placeholders.refuse_unknown(table, "version_command", profile.version_command, OF_THE_PROFILE)
     _check_as_a_whole(profile, table)
     return profile
 
@@ -222,6 +225,10 @@ def _start(profile: Table, listens: bool) -> Start | None:
         setup=tuple(_setup(entry) for entry in table.tables("setup")) if listens else (),
     )
     table.done()
+    known = OF_A_START if listens else OF_THE_PROFILE
+    placeholders.refuse_unknown(table, "command", start.command, (*known, "port") if listens else known)
+    for name, value in start.env.items():
+        placeholders.refuse_unknown(table, f"env.{name}", [value], known)
     if not start.command:
         raise table.wrong("command", "is empty; expected the program and its arguments")
     if start.ready != "tcp" and not start.ready.startswith("/"):
@@ -234,6 +241,7 @@ def _start(profile: Table, listens: bool) -> Start | None:
 def _setup(table: Table) -> Setup:
     setup = Setup(table.take("method", str, "POST"), table.take("path", str), table.take("json", str, ""))
     table.done()
+    placeholders.refuse_unknown(table, "json", [setup.json], OF_A_START)
     return setup
 
 
@@ -282,6 +290,8 @@ def _carrier(table: Table) -> Carrier:
     form = given[0]
     value = table.take(form, str)
     table.done()
+    if form in ("url", "key"):
+        placeholders.refuse_unknown(table, form, [value], ("session",))
     if form in ("url", "key") and "{session}" not in value:
         raise table.wrong(form, f"expected a text with {{session}}, seen {value!r}")
     return Carrier(form, value)
@@ -301,6 +311,13 @@ def _retrieval(table: Table | None) -> Retrieval | None:
         fields=table.string_map("fields"),
     )
     table.done()
+    for key, text, allowed in (
+        ("completions", retrieval.completions, ("session",)),
+        ("records_on_disk", retrieval.records_on_disk, ("sha256",)),
+        ("loss_mark", retrieval.loss_mark, ("sha256",)),
+        ("delivery_mark", retrieval.delivery_mark, ("sha256", "uuid")),
+    ):
+        placeholders.refuse_unknown(table, key, [] if text is None else [text], allowed)
     return retrieval
 
 

@@ -118,11 +118,12 @@ class RebuildUnderTest:
         start = self.profile.start
         if start is None:
             raise SystemNotStarted(self.profile.name, "its profile has no [start]")
+        own = {name: self.profile.fill(value, {}) for name, value in start.env.items()}
         try:
             started = guard.start(
                 [self.profile.fill(word, {}) for word in start.command],
                 log=self._files / "rebuild.log",
-                env=guard.environment(self._files, {**start.env, **self._env}),
+                env=guard.environment(self._files, {**own, **self._env}),
                 cwd=self._files,
                 role="command",
                 grace=start.grace_seconds,

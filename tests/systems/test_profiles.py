@@ -59,6 +59,18 @@ def test_placeholders_are_filled_and_other_braces_stay(tmp_path: Path) -> None:
     assert filled == f"{sys.executable} c {{d}} {{json: 1}}"
 
 
+def test_what_stands_for_a_placeholder_is_not_filled_again(tmp_path: Path) -> None:
+    assert loaded(tmp_path, REBUILD).fill("{config}", {"config": "{host}", "host": "h"}) == "{host}"
+
+
+def test_braces_that_a_system_needs_itself_are_doubled(tmp_path: Path) -> None:
+    words = '"--format={{message}}", "${home}", "{{ jinja }}", "{\\"a\\": 1}"'
+    profile = loaded(tmp_path, REBUILD.replace('["mine"]', f'["mine", {words}]'))
+    assert profile.start is not None
+    filled = [profile.fill(word, {}) for word in profile.start.command[1:]]
+    assert filled == ["--format={message}", "${home}", "{{ jinja }}", '{"a": 1}']
+
+
 def test_a_command_can_name_what_lies_beside_the_profile(tmp_path: Path) -> None:
     assert loaded(tmp_path, REBUILD).fill("{here}/mine.py", {}) == f"{tmp_path}/profiles/mine.py"
 
@@ -82,6 +94,14 @@ def test_a_command_can_name_what_lies_beside_the_profile(tmp_path: Path) -> None
         ('command = ["mine"]', 'command = ["mine"]\nready = "tcp"', "start.ready: unknown key; allowed here: command"),
         ('command = ["mine"]', 'command = ["a"]\nenv = {A = 1}', "start.env.A: expected a string, seen 1"),
         ('command = ["mine"]', 'command = ["a"]\ndeadline_seconds = true', "start.deadline_seconds: expected a number"),
+        (
+            '["mine"]',
+            '["mine", "{prot}"]',
+            r"start.command: unknown placeholder \{prot\}; allowed: \{python\}, \{here\}; for .*, \{\{prot\}\}$",
+        ),
+        ('["mine"]', '["mine", "{log_dir}"]', r"start.command: unknown placeholder \{log_dir\}; allowed: "),
+        ('["mine"]', '["a"]\nenv = {A = "{pyton}"}', r"start.env.A: unknown placeholder \{pyton\}; allowed: "),
+        ("[start]", 'version_command = ["{pithon}"]\n[start]', r"version_command: unknown placeholder \{pithon\}; "),
         ('[start]\ncommand = ["mine"]\n', "", r"start: expected either a \[start\] or an \[attach\] table"),
         ('command = ["mine"]', 'command = ["mine"', "is not TOML: "),
     ],
@@ -100,6 +120,18 @@ def test_a_mistake_is_one_line_naming_file_key_and_what_is_allowed(
     [
         ('address = "given"', 'address = "guessed"', "start.address: expected one of announced, given; seen 'guessed'"),
         ('"mine", "{port}"', '"mine"', r'start.command: address = "given" needs \{port\} in the command'),
+        ('"{port}"', '"{port}", "{prot}"', r"start.command: unknown placeholder \{prot\}; .*\{engine\}, \{port\}; "),
+        ('address = "given"', 'env = {A = "{port}"}', r"start.env.A: unknown placeholder \{port\}; allowed: "),
+        (
+            'address = "given"',
+            'setup = [{path = "/x", json = "{enigne}"}]',
+            r"start.setup\[0\].json: unknown placeholder \{enigne\}; allowed: ",
+        ),
+        (
+            "[session]",
+            '[retrieval]\ncompletions = "/{sesion}"\n[session]',
+            r"retrieval.completions: unknown placeholder \{sesion\}; .* \{session\}; ",
+        ),
         ('address = "given"', 'ready = "http"', "start.ready: expected tcp or a path that begins with /, seen 'http'"),
         ('address = "given"', 'setup = [{url = "/x"}]', r"start.setup\[0\].path: is missing; expected a string"),
         ('form = "contract"', 'form = "template"', 'routing.template: needed with form = "template", and only there'),
