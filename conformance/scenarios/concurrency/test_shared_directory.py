@@ -30,7 +30,8 @@ async def test_a_session_spread_over_two_proxies_is_whole_at_both(
     rows = await scene.ledger()
     held = [await each.records(session) for each in (scene, there)]
     for captured, who in zip(held, ("the first", "the second"), strict=True):
-        check("CNC-012", len(captured) == len(replies), expected=len(replies), seen=len(captured), where=who)
+        due, seen = f"{len(replies)} records", f"{len(captured)} records"
+        check("CNC-012", len(captured) == len(replies), expected=due, seen=seen, where=who)
         check.that("CNC-012", records.none_lost(captured, rows), who)
         check.that("CNC-012", records.law(captured, rows), who)
     check.equal("CNC-012", expected=[one["uuid"] for one in held[0]], seen=[one["uuid"] for one in held[1]])

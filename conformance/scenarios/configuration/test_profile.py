@@ -75,7 +75,9 @@ async def test_a_route_without_the_engine_key_is_nobodys_capture(scene: Scene, c
     replies = [await scene.ask(model="uncaptured", stream=stream) for stream in (False, True)]
     control = await scene.ask(session=scene.session("captured"))
     captured = await scene.records(scene.session("captured"))
-    check("CFG-014", control.ok and len(captured) == 1, expected="a captured neighbour", seen=len(captured))
+    check(
+        "CFG-014", control.ok and len(captured) == 1, expected="a captured neighbour", seen=f"{len(captured)} records"
+    )
     kept = await scene.records()
     check("CFG-014", not kept, expected="no record", seen=kept[:1])
     for reply, row in zip(replies, await scene.ledger(), strict=False):

@@ -59,7 +59,7 @@ async def test_two_names_of_one_target_are_served_and_recorded_alike(scene: Scen
     captured, rows = await scene.records(), await scene.ledger()
     check.equal("MOD-010", expected=[200, 200], seen=[answer.status for answer in answers])
     check.equal("MOD-010", expected=answers[0].message, seen=answers[1].message, where="what the client was told")
-    check.need("MOD-010", len(captured) == len(rows) == 2, expected="2 records", seen=len(captured))
+    check.need("MOD-010", len(captured) == len(rows) == 2, expected="2 records", seen=f"{len(captured)} records")
     bodies = [json.loads(row["request"]["body_text"]) for row in rows]
     check.equal("MOD-010", expected=bodies[0], seen=bodies[1], where="what the engine was asked")
     check.that("MOD-010", record_form.same_but_for_ids_and_times(*captured))

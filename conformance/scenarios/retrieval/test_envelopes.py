@@ -50,7 +50,7 @@ async def test_a_root_and_its_child_are_listed_and_handed_out_apart(scene: Scene
     )
 
     answer = await scene.proxy.sessions_answer()
-    check.need("RET-001", answer.status == 200, expected=200, seen=answer.status)
+    check.need("RET-001", answer.status == 200, expected="status 200", seen=f"status {answer.status}")
     version = (json_object(answer.text) or {}).get("schema_version")
     check.equal("RET-001", expected=1, seen=version, where="schema_version of the list")
     rows = await scene.proxy.sessions()
@@ -61,7 +61,8 @@ async def test_a_root_and_its_child_are_listed_and_handed_out_apart(scene: Scene
     engine = {number: _ids(await scene.ledger(), number) for number in (0, 1, 2)}
     for number, session in enumerate((root, child, upper)):
         answer = await scene.proxy.completions_answer(session)
-        check.need("RET-002", answer.status == 200, expected=200, seen=answer.status, where=session)
+        status = f"status {answer.status}"
+        check.need("RET-002", answer.status == 200, expected="status 200", seen=status, where=session)
         envelope = json_object(answer.text) or {}
         head = {key: envelope.get(key) for key in ("schema_version", "session_id")}
         check.equal("RET-002", expected={"schema_version": 1, "session_id": session}, seen=head, where=session)
@@ -72,8 +73,9 @@ async def test_a_root_and_its_child_are_listed_and_handed_out_apart(scene: Scene
         check.equal("RET-004", expected=sorted(places, key=str), seen=places, where=session)
 
     for unknown in (root[:-1], root + "/", root.upper(), scene.session("nobody"), "%00", "sessions"):
-        status = (await scene.proxy.completions_answer(unknown)).status
-        check("RET-005", status == 404, expected=404, seen=status, where=repr(unknown))
+        answer = await scene.proxy.completions_answer(unknown)
+        status = f"status {answer.status}"
+        check("RET-005", answer.status == 404, expected="status 404", seen=status, where=repr(unknown))
 
 
 @covers("RET-006")
@@ -86,7 +88,8 @@ async def test_whatever_stands_in_an_id_its_session_can_be_retrieved(scene: Scen
     engine = {row["request_id"] for row in await scene.ledger()}
     for session in sessions:
         answer = await scene.proxy.completions_answer(session)
-        if not check("RET-006", answer.status == 200, expected=200, seen=answer.status, where=repr(session)):
+        status = f"status {answer.status}"
+        if not check("RET-006", answer.status == 200, expected="status 200", seen=status, where=repr(session)):
             continue
         named = (json_object(answer.text) or {}).get("session_id")
         check.equal("RET-006", expected=session, seen=named, where=repr(session))
@@ -102,7 +105,8 @@ async def test_what_is_handed_out_is_what_lies_on_the_disk(scene: Scene, check: 
         await scene.ask(f"{scene.task()} „Füße“ \u2028 👣 \\ \x7f", tools=[TOOL], temperature=1.0, seed=7)
     handed_out = await scene.records()
     on_disk = _disk_records(scene.proxy, scene.session())
-    check("RET-009", len(handed_out) == len(on_disk) == 2, expected=2, seen=[len(handed_out), len(on_disk)])
+    seen = f"{len(handed_out)} records handed out, {len(on_disk)} on the disk"
+    check("RET-009", len(handed_out) == len(on_disk) == 2, expected="2 records in both places", seen=seen)
     for one, other in zip(on_disk, handed_out, strict=False):
         difference = tree_difference(one, other, key_order=True)
         check("RET-009", difference is None, expected="equal as JSON", seen=difference and str(difference))

@@ -95,7 +95,9 @@ async def test_real_agents_reach_the_engine_as_they_spoke(scene: Scene, check: C
     check.need("UPS-001", bool(rows) and set(models) == {SERVED}, expected=SERVED, seen=models)
     for scope, talk in enumerate(talks):
         asked = [row for row in rows if row["scope"] == scope]
-        check.need("UPS-024", len(asked) == len(talk.exchanges) == 3, expected=3, seen=len(asked), where=talk.harness)
+        seen = f"{len(talk.exchanges)} calls, {len(asked)} generations"
+        whole = len(asked) == len(talk.exchanges) == 3
+        check.need("UPS-024", whole, expected="3 calls, 3 generations", seen=seen, where=talk.harness)
         for exchange, row in zip(talk.exchanges, sorted(asked, key=_turn), strict=True):
             where = f"{talk.harness} turn {row['turn']}"
             sent, got = exchange.request.json_body(), body_of(row)

@@ -46,12 +46,12 @@ async def test_each_call_is_generated_once(scene: Scene, check: Check) -> None:
     asked = await ask_all(scene, {**ANSWERS, **failures})
     for label in ANSWERS:
         one = asked[label]
-        check("UPS-024", len(one.generations) == 1, expected=1, seen=_told(one), where=label)
+        check("UPS-024", len(one.generations) == 1, expected="one generation", seen=_told(one), where=label)
     for label in failures:
         one = asked[label]
         if one.generations and one.generations[0]["generation_token_ids"] is None:
             raise Inconclusive(f"{label}: the engine failed before it had generated")
-        check("UPS-025", len(one.generations) == 1, expected=1, seen=_told(one), where=label)
+        check("UPS-025", len(one.generations) == 1, expected="one generation", seen=_told(one), where=label)
 
 
 def _told(asked: Asked) -> list[JSON]:
