@@ -102,6 +102,12 @@ def harness(scene: "Scene") -> dict[str, Callable[..., Any]]:
 
 
 @pytest.fixture
+def recording(scene: "Scene", world: "World") -> "Callable[..., Scene]":
+    """For rebuilds: ``recording("session-opencode")`` is the scene where that can be recorded, whatever is judged."""
+    return lambda *needs: scene.at(world.recorder(*needs))
+
+
+@pytest.fixture
 def own_proxy(world: "World") -> "Iterator[OwnProxies]":
     """Starts proxies of this scenario's own: ``proxy = await own_proxy(...)``."""
     from conformance.gauge.own import OwnProxies

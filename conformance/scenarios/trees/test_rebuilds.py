@@ -1,7 +1,7 @@
 """What a rebuild makes of the records of live trees: agents stay apart, and the root is not spoiled by its children."""
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from conformance.gauge.check import Check, Inconclusive
@@ -24,6 +24,7 @@ from conformance.scenarios.trees.trees import (
 from conformance.systems.rebuild import RebuildUnderTest
 
 JSON = Any
+Recording = Callable[..., Scene]
 
 BASH = {"name": "Bash", "arguments": {"command": "true  # {tag}"}}
 OF_AGENTS = ("agent_id", "parent_agent_id")
@@ -31,8 +32,9 @@ OF_AGENTS = ("agent_id", "parent_agent_id")
 
 @covers("TRE-010", "TRE-011", "TRE-014")
 async def test_the_agents_of_one_claude_code_session_are_never_mixed(
-    scene: Scene, rebuild: RebuildUnderTest, check: Check
+    recording: Recording, rebuild: RebuildUnderTest, check: Check
 ) -> None:
+    scene = recording("messages", "session-claude", "agent-fields")
     await script(
         scene,
         root=turns(calls(claude_agent("front"), claude_agent("behind", behind=True)), calls(BASH), says("Done.")),
@@ -57,7 +59,10 @@ async def test_the_agents_of_one_claude_code_session_are_never_mixed(
 
 
 @covers("TRE-012", "TRE-013")
-async def test_an_opencode_tree_is_rebuilt_as_a_tree(scene: Scene, rebuild: RebuildUnderTest, check: Check) -> None:
+async def test_an_opencode_tree_is_rebuilt_as_a_tree(
+    recording: Recording, rebuild: RebuildUnderTest, check: Check
+) -> None:
+    scene = recording("session-opencode", "parent-header")
     look = {"name": "bash", "arguments": {"command": "true  # {tag}", "description": "Look"}}
     first, second = (f"ses_run-{scene.run:06d}-{name}" for name in "ab")
     await script(
