@@ -15,6 +15,7 @@ from conformance.contract.vocabulary import Verdict
 from conformance.mutants.patch import Mutant, MutantError, load
 from conformance.report import ndjson
 from conformance.report.results import Report, family_of
+from conformance.report.summary import ExitStatus
 from conformance.systems import guard, routing
 from conformance.systems.engine import FakeEngine, start_engine
 
@@ -134,6 +135,8 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int) -> Caught:
 
 def judge(mutant: Mutant, report: Report, ran: bool) -> str | None:
     """None if exactly the named requirements failed, nothing broke, and a plain conversation still works."""
+    if report.footer.exit_status == ExitStatus.NO_SYSTEM:
+        return "the reference did not start with it"
     if report.errors:
         return f"the suite broke: {report.errors[0].reason}"
     errors = [line for line in report.results if line.verdict is Verdict.ERROR]
