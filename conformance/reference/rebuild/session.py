@@ -13,7 +13,7 @@ from conformance.reference.rebuild.items import function_tools, items
 from conformance.reference.rebuild.outcome import gravest, is_withheld, outcome_of
 from conformance.reference.rebuild.pieces import Finding, Piece, Walk
 from conformance.reference.rebuild.siblings import family, without_twins
-from conformance.reference.rebuild.side_calls import choose, lines, segments
+from conformance.reference.rebuild.side_calls import Line, choose, lines, segments
 from conformance.reference.rebuild.sources import Session
 from conformance.reference.rebuild.trainer_view import trainer_view
 from conformance.reference.rebuild.turns import Keys, Turn
@@ -45,6 +45,18 @@ class SessionRollout:
         return sum(sum(trajectory.mask) for trajectory in self.trajectories)
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """What a call asked whose record is not valid, in normal numbers, where its record sorts, and what it broke."""
+
+    request: tuple[int, ...]
+    tools_key: int
+    has_tools: bool
+    agent: tuple[str | None, ...]
+    place: tuple[str, str]
+    error: TraceError
+
+
 @dataclass
 class Validated:
     """The valid records of a session in the contract's order, and what the others broke."""
@@ -52,6 +64,32 @@ class Validated:
     turns: list[Turn]
     errors: list[TraceError]
     invalid_answers: dict[int, TraceError]
+    invalid_attempts: list[Attempt] = field(default_factory=list)
+
+    def overtaken(self, turn: Turn) -> bool:
+        """Whether the turn was asked for once more, with an answer that is not valid."""
+        whose = (turn.native_session_id, turn.agent_id)
+        return any(
+            attempt.agent == whose
+            and attempt.place > turn.place
+            and (attempt.request, attempt.tools_key) == (turn.request, turn.tools_key)
+            for attempt in self.invalid_attempts
+        )
+
+    def unheard(self, main: Line) -> TraceError | None:
+        """What broke a call that may have been the agent's conversation, or its start, in place of the main line.
+
+        A line without tools is none where a call had some; a first call counts unless it was made once more.
+        """
+        start, whose = main.start, {(turn.native_session_id, turn.agent_id) for turn in main.turns}
+        for attempt in self.invalid_attempts:
+            if attempt.agent not in whose or not attempt.has_tools:
+                continue
+            again = any(turn.request[: len(attempt.request)] == attempt.request for turn in main.turns)
+            is_first = attempt.tools_key == start.tools_key and attempt.place < start.place
+            if not start.tools or (is_first and not again):
+                return attempt.error
+        return None
 
 
 def validated(session: Session, keys: Keys) -> Validated:
@@ -69,6 +107,8 @@ def validated(session: Session, keys: Keys) -> Validated:
             known.errors.append(named)
             for answer in _answer_of(record, keys):
                 known.invalid_answers.setdefault(answer, named)
+            if named.rule != Rule.SESSION_ID:
+                known.invalid_attempts += _attempt_of(record, named, keys)
     known.turns.extend(sorted(turns.values(), key=lambda turn: turn.place))
     return known
 
@@ -83,6 +123,18 @@ def _answer_of(record: Any, keys: Keys) -> list[int]:
     try:
         return [keys.of_message(record["messages"][-1], check_message)[1]]
     except (TraceError, LookupError, TypeError):
+        return []
+
+
+def _attempt_of(record: Any, error: TraceError, keys: Keys) -> list[Attempt]:
+    """What a record that is not valid asked, if it can be read at all."""
+    try:
+        request = [keys.of_message(message, check_message)[1] for message in record["messages"][:-1]]
+        tools, extras = record.get("tools"), record.get("x_trackgauge") or {}
+        ids = [extras.get(key) or None for key in ("native_session_id", "agent_id")]
+        agent = tuple(one if isinstance(one, str) else None for one in ids)
+        return [Attempt(tuple(request), keys.of_value(tools), bool(tools), agent, _raw_place(record), error)]
+    except (TraceError, LookupError, TypeError, AttributeError):
         return []
 
 
@@ -137,11 +189,15 @@ def _rebuild_agent(
     answers = {turn.answer for turn in known.turns}
     walk = Walk(found_links, kin, keys, answers, known.invalid_answers)
     walk.findings.extend(lost)
+    unheard = known.unheard(choice.lines[0])
+    if unheard is not None:
+        detail = f"record {unheard.record_uuid} may have been the main conversation and is invalid: {unheard.message}"
+        walk.findings.append(Finding(ReasonCode.INVALID_RECORD, detail, error=unheard))
     if choice.reason is not None:
         walk.findings.append(Finding(choice.reason, "several conversations that no id tells apart"))
     for line in choice.lines:
         walk.add_line(line)
-    _look_for_unresolved(walk, twins.unsure | kin.unresolved)
+    _look_for_unresolved(walk, twins.unsure | kin.unresolved, known)
     _exclude(rollout, [*twins.orphans, *kin.orphans], choice.side_calls)
     pieces = longest_first(walk.pieces)
     rollout.notes += [*walk.notes, *_notes(pieces, twins.doubled)]
@@ -158,10 +214,11 @@ def _exclude(rollout: SessionRollout, orphans: Sequence[Turn], side_calls: Seque
     rollout.exclude([turn.uuid for turn in (*side_calls, *beside)], ExcludedWhy.SIDE_CALL)
 
 
-def _look_for_unresolved(walk: Walk, unresolved: set[str]) -> None:
+def _look_for_unresolved(walk: Walk, unresolved: set[str], known: Validated) -> None:
     for piece in walk.pieces:
         for turn in piece.turns:
-            if turn.uuid in unresolved:
+            continued = bool(walk.family.children.get(turn.uuid))
+            if turn.uuid in unresolved or (not continued and known.overtaken(turn)):
                 detail = "nothing tells which of several calls the harness went on with"
                 walk.findings.append(Finding(ReasonCode.UNRESOLVED_SIBLINGS, detail, turn))
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from conformance.contract.rebuilds import RebuildAnswer
 from tests.reference.rebuild.making import (
     JSON,
@@ -58,6 +60,20 @@ def test_of_several_last_calls_the_last_is_kept_and_withheld() -> None:
     assert orphans(found) == ["u1"]
     assert [one.record_uuids for one in found.trajectories] == [["u0", "u2"]]
     assert trained(found) == []
+
+
+@pytest.mark.parametrize(("place", "withheld"), [(9, True), (0, False)], ids=["after it", "before it"])
+def test_a_last_call_that_was_made_once_more_with_an_invalid_record_is_not_trained(place: int, withheld: bool) -> None:
+    again = retry_of_last(place, [20, 21], is_valid=False, uuid="again")
+    again["captured_at"] = f"2026-11-29T0{place}:00:00.000000+00:00" if place == 0 else again["captured_at"]
+    found = rebuilt(*two_turns(), again)
+    assert (found.withheld, found.reason_code) == ((True, "unresolved_siblings") if withheld else (False, None))
+    assert trained(found) == ([] if withheld else [10, 11, 12, 13])
+
+
+def test_a_continued_call_that_was_made_once_more_with_an_invalid_record_is_trained() -> None:
+    found = rebuilt(*two_turns(), retry_of_first(9, [20, 21]) | {"is_valid": False})
+    assert (found.outcome, trained(found)) == ("clean", [10, 11, 12, 13])
 
 
 def test_an_equal_retry_of_the_last_call_is_no_fork_and_the_later_stands_for_both() -> None:

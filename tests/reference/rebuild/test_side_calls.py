@@ -225,6 +225,28 @@ def test_an_agent_without_its_root_is_not_trained_as_the_root(extras: JSON) -> N
     assert delivered(found) == [["u0", "u1"]]
 
 
+def test_a_side_call_is_not_trained_in_place_of_the_invalid_main_call() -> None:
+    found = rebuilt(two_turns()[0] | {"is_valid": False}, title(9, [70]))
+    assert (found.withheld, found.reason_code, trained(found)) == (True, "invalid_record", [])
+
+
+def test_what_starts_after_an_invalid_first_call_is_not_trained() -> None:
+    later = record(5, [system(), user("So far: nothing. Go on."), said("Ok.")], [90], [91])
+    found = rebuilt(two_turns()[0] | {"is_valid": False}, later)
+    assert (found.withheld, found.reason_code, delivered(found)) == (True, "invalid_record", [["u5"]])
+
+
+@pytest.mark.parametrize("extras", [[], {"agent_id": [1]}, {"native_session_id": {}}, {"agent_id": 5}])
+def test_an_invalid_call_may_name_its_agent_in_any_way(extras: Any) -> None:
+    found = rebuilt(*two_turns(), title(9, [70]) | {"is_valid": False, "x_trackgauge": extras})
+    assert (found.outcome, trained(found)) == ("clean", [10, 11, 12, 13])
+
+
+def test_an_invalid_side_call_costs_the_main_chain_nothing() -> None:
+    found = rebuilt(*two_turns(), title(9, [70]) | {"is_valid": False})
+    assert (found.outcome, trained(found)) == ("clean", [10, 11, 12, 13])
+
+
 def test_two_native_roots_in_one_session_are_withheld() -> None:
     one, other = ({"x_trackgauge": {"native_session_id": name}} for name in ("x", "y"))
     second = record(5, [system(), user("Search."), said("Found.")], [80], [81], **other)

@@ -24,6 +24,10 @@ ABSENT = object()
 def broken(n: int, changes: JSON) -> list[JSON]:
     turns = two_turns()
     for key, value in changes.items():
+        if key == "messages" and isinstance(value, list) and value[:-1] == turns[0]["messages"][:-1]:
+            # The fault is in the answer: what the call asked stays its own, or it would be a retry of another.
+            turns[n]["messages"] = [*turns[n]["messages"][:-1], value[-1]]
+            continue
         if value is ABSENT:
             del turns[n][key]
         else:
