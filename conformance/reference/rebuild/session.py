@@ -197,7 +197,9 @@ def _rebuild_agent(
         walk.findings.append(Finding(choice.reason, "several conversations that no id tells apart"))
     for line in choice.lines:
         walk.add_line(line)
-    _look_for_unresolved(walk, twins.unsure | kin.unresolved, known)
+    last = [turn for turn in twins.kept if not kin.children.get(turn.uuid)]
+    overtaken = {turn.uuid for turn in last if known.overtaken(turn)}
+    _look_for_unresolved(walk, twins.unsure | kin.unresolved | overtaken)
     _exclude(rollout, [*twins.orphans, *kin.orphans], choice.side_calls)
     pieces = longest_first(walk.pieces)
     rollout.notes += [*walk.notes, *_notes(pieces, twins.doubled)]
@@ -214,11 +216,10 @@ def _exclude(rollout: SessionRollout, orphans: Sequence[Turn], side_calls: Seque
     rollout.exclude([turn.uuid for turn in (*side_calls, *beside)], ExcludedWhy.SIDE_CALL)
 
 
-def _look_for_unresolved(walk: Walk, unresolved: set[str], known: Validated) -> None:
+def _look_for_unresolved(walk: Walk, unresolved: set[str]) -> None:
     for piece in walk.pieces:
         for turn in piece.turns:
-            continued = bool(walk.family.children.get(turn.uuid))
-            if turn.uuid in unresolved or (not continued and known.overtaken(turn)):
+            if turn.uuid in unresolved:
                 detail = "nothing tells which of several calls the harness went on with"
                 walk.findings.append(Finding(ReasonCode.UNRESOLVED_SIBLINGS, detail, turn))
 
