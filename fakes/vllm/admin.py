@@ -1,5 +1,6 @@
 """The administration under /_fake: tenants, playbooks, ledger, gates. Never part of vLLM."""
 
+import math
 from typing import get_args
 
 import orjson
@@ -104,6 +105,8 @@ class Administration:
             raise _Misuse(f"state: unknown {query.get('state')!r}; allowed: {', '.join(STATES)}")
         try:
             seconds = min(float(query.get("timeout", "10")), LONGEST_WAIT)
+            if math.isnan(seconds):
+                raise ValueError
         except ValueError:
             raise _Misuse(f"timeout: expected seconds, seen {query.get('timeout')!r}") from None
         count = _number(request, "count")

@@ -35,7 +35,8 @@ def _read_slowly(body: bytes) -> Any:
         return json.loads(body)
     except json.JSONDecodeError as error:
         raise bad_json(error.pos, error.msg) from None
-    except (UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):
+        # Not UTF-8, or an integer of more digits than Python reads.
         raise refusal("There was an error parsing the body", kind="Bad Request") from None
 
 

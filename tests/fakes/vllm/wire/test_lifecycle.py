@@ -140,6 +140,7 @@ def test_the_administration_refuses_in_one_line(fake: Served) -> None:
         fake.call("PUT", "/_fake/tenants/default/runs/1", {"about": "x"}),
         fake.call("DELETE", "/_fake/ledger"),
         fake.call("GET", "/_fake/wait?state=done"),
+        fake.call("GET", "/_fake/wait?state=finished&timeout=nan"),
         fake.call("GET", "/_fake/ledger?run=x"),
     ]
     for reply in refusals:

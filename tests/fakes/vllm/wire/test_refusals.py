@@ -67,7 +67,11 @@ def test_a_bad_value_is_refused_in_vllms_words(
     assert reply.json()["error"] == {"message": message, "type": "BadRequestError", "param": param, "code": 400}
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff{}", b'{"a":' * 2000], ids=["empty", "open", "no-utf8", "deep"])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"\xff{}", b'{"a":' * 2000, b"9" * 5000],
+    ids=["empty", "open", "no-utf8", "deep", "more digits than Python reads"],
+)
 def test_a_body_that_is_no_json_is_a_bad_request(fake: Served, body: bytes) -> None:
     reply = fake.call("POST", "/v1/chat/completions", body)
     assert (reply.status, reply.json()["error"]["type"]) == (400, "Bad Request")
