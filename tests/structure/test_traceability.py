@@ -32,7 +32,7 @@ def covered() -> dict[str, list[str]]:
     """Scenario → the requirements it covers, as pytest collects them."""
     place = ROOT / "conformance" / "scenarios"
     with tempfile.NamedTemporaryFile("r", suffix=".json") as answer:
-        command = [sys.executable, "-c", COLLECT, place, answer.name]
+        command = [sys.executable, "-c", COLLECT, str(place), answer.name]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
         found: dict[str, list[str]] = json.loads(answer.read())
     assert found, done.stdout[-2000:]
