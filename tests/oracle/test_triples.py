@@ -134,3 +134,26 @@ def test_a_call_that_stands_nowhere_needs_one_known_reason() -> None:
     for why in ([], ["orphan", "invalid"], ["forgotten"]):
         excluded = [{"record_uuid": "lost", "why": one} for one in why]
         assert not rollouts.rest_excluded({**right(), "excluded": excluded}, TRUTH)
+
+
+def test_a_call_is_known_as_trained_by_its_name_its_triple_or_its_masked_tokens() -> None:
+    assert triples.none_trained(right(), [LOST])
+    assert not triples.none_trained(right(), [ONE])
+    nameless = right()
+    nameless["trajectories"][0]["record_uuids"] = []
+    assert not triples.none_trained(nameless, [TWO])
+    nameless["trajectories"][0]["items"] = []
+    assert not triples.none_trained(nameless, [TWO])
+
+
+def test_equal_ids_with_other_log_probs_are_not_the_same_call() -> None:
+    twin = Sampled("twin", (9, 2), ONE.generation, (-0.75, -0.5))
+    assert triples.none_trained(right(), [twin])
+
+
+def test_an_excluded_call_stands_nowhere_else() -> None:
+    assert rollouts.excludes(right(), [LOST])
+    assert not rollouts.excludes(right(), [ONE])
+    both = right()
+    both["trajectories"][0]["record_uuids"].append("lost")
+    assert not rollouts.excludes(both, [LOST])

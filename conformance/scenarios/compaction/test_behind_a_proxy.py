@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from conformance.gauge.check import Check
+from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Row, Scene
 from conformance.oracle import records
@@ -44,6 +44,8 @@ async def test_opencode_compacts_by_the_engines_usage_and_every_call_is_recorded
     for name in names:
         captured = await scene.records(scene.session(name))
         due = [row for row in rows if row["scope"] == live.SCOPES.index(name)]
+        if not any(row["rule"] in SUMMARIES for row in due):
+            raise Inconclusive(f"{name}: nothing was compacted")
         check.equal("CMP-012", expected=len(due), seen=len(captured), where=name)
         check.that("CMP-012", records.law(captured, due), name)
         check.that("CMP-012", records.none_lost(captured, due), name)
