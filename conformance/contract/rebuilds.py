@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from conformance.contract.vocabulary import ExcludedWhy, Outcome
 
@@ -69,7 +69,7 @@ class Trajectory(_Line):
     parent: str | None = None
     agent: str | None = None
     outcome: Outcome
-    withheld: bool
+    withheld: StrictBool
     reason_code: str | None = None
     model: str | None = None
     tools: list[JSON] = Field(default_factory=list)
@@ -85,7 +85,7 @@ class RebuildAnswer(_Line):
 
     id: str
     outcome: Outcome
-    withheld: bool
+    withheld: StrictBool
     reason: str | None = None
     reason_code: str | None = None
     error: TraceErrorShape | None = None

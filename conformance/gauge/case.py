@@ -11,11 +11,13 @@ import pytest
 
 from conformance.contract.vocabulary import Verdict
 from conformance.gauge.check import Check, Inconclusive, Unmet
+from conformance.gauge.limit import NeverEnded
 from conformance.gauge.settle import Judge
 from conformance.gauge.verdicts import Checked, Ending, Ruling, rule
 from conformance.report import evidence
 from conformance.report.results import Result, SuiteError
-from conformance.systems.proxy import NotOurs
+from conformance.systems.calls import SystemFailed
+from conformance.systems.proxy import SILENT, NotOurs
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.retrieval import RetrievalFailed
 
@@ -43,7 +45,9 @@ class Case:
     check: Check = field(init=False)
     began: float = field(default_factory=time.monotonic)
     dead: Callable[[], str | None] = lambda: None
+    own_death: Callable[[], str | None] = lambda: None
     broken_engine: Callable[[], str | None] = lambda: None
+    note_silence: Callable[[bool], None] = lambda silent: None
     evidence_of: list["HasEvidence"] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     errors: list[SuiteError] = field(default_factory=list)
@@ -70,30 +74,40 @@ class Case:
         live = [identity for identity in self.covered if identity not in self.skipped]
         self._settle([Ruling(identity, Verdict.ERROR, reason=reason) for identity in live])
 
+    def give_up(self, reason: str) -> None:
+        """The system kept a fixture from what the scenario stands on: nothing it covers can be judged."""
+        live = [identity for identity in self.covered if identity not in self.skipped]
+        self._settle([Ruling(identity, Verdict.INCONCLUSIVE, reason=reason) for identity in live])
+
     def end(self, raised: BaseException | None) -> str | None:
         """Rule on everything covered. Returns the text of what keeps the scenario from passing, or None."""
-        ending = self._ending(raised)
+        died = self.dead()
+        late = isinstance(raised, NeverEnded)
+        self.note_silence(late or (died is not None and SILENT in died))
+        ending = self._ending(raised, died)
         rulings = rule(self.covered, self.skipped, self.check.noted, ending, self.check.unseen)
-        if ending.died is not None and self.dead() is not None:
-            rulings.append(self._violated(KEEPS_SERVING, "a proxy that keeps serving", ending.died))
+        if died is not None and ending.died is not None:
+            rulings.append(self._violated(KEEPS_SERVING, "a proxy that keeps serving", died))
         if self._unreadable is not None:
             rulings.append(self._violated(RETRIEVABLE, "records that can be fetched", self._unreadable))
         bad = [one for one in rulings if one.verdict in (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE)]
         self._settle(rulings, self._evidence() if bad else None)
         return "\n".join(_line(one) for one in bad) if bad else None
 
-    def _ending(self, raised: BaseException | None) -> Ending:
+    def _ending(self, raised: BaseException | None, died: str | None) -> Ending:
         engine = self.broken_engine()
         if engine is not None:
             return Ending(broken=engine)
         if isinstance(raised, NotOurs):
             return Ending(out_of_reach=str(raised))
-        died = self.dead()
+        died = died or self.own_death()
         if died is None and isinstance(raised, RetrievalFailed):
             self._unreadable = str(raised)
-            return Ending(unmet=f"{RETRIEVABLE} does not hold: {raised}")
+            return Ending(stopped=f"{RETRIEVABLE} does not hold: {raised}")
         if isinstance(raised, Unmet | Inconclusive):
             return Ending(died=died, unmet=str(raised))
+        if isinstance(raised, SystemFailed):
+            return Ending(died=died, stopped=f"it could not go on: {raised}".partition("\n")[0])
         return Ending(died=died, broken=None if raised is None else _named(raised))
 
     def _violated(self, requirement: str, expected: str, seen: str) -> Ruling:
@@ -106,7 +120,10 @@ class Case:
         parts: dict[str, object] = {}
         for one in self.evidence_of:
             parts.update(asyncio.run(one.evidence()))
-        return evidence.write(self.evidence_folder, self.scenario, parts)
+        try:
+            return evidence.write(self.evidence_folder, self.scenario, parts)
+        except OSError:  # a verdict is worth more than what it rests on; the report will say that there is no room
+            return None
 
     def _settle(self, rulings: list[Ruling], evidence_file: str | None = None) -> None:
         unique = {one.requirement: one for one in rulings}

@@ -12,7 +12,6 @@ import pytest
 
 from conformance.contract import CONTRACT_VERSION
 from conformance.gauge.options import Chosen
-from conformance.report import folder as report_folder
 from conformance.report.results import Footer, Header, Report, Result, SuiteError
 from conformance.report.summary import ExitStatus, exit_status
 from conformance.systems.versions import version_of
@@ -73,10 +72,6 @@ class Collected:
             verdicts={each.value: count for each, count in Counter(line.verdict for line in results).items()},
         )
         return Report(self._header(), tuple(results), tuple(errors), footer)
-
-    def write(self, folder: Path) -> Report:
-        report = self.close()
-        return report_folder.write(folder, report.header, report.results, report.errors, report.footer)
 
     def _header(self) -> Header:
         return Header(

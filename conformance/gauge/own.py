@@ -16,7 +16,6 @@ class OwnProxies:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._started: list[ProxyUnderTest] = []
 
     async def __call__(
         self,
@@ -35,9 +34,10 @@ class OwnProxies:
         if profile.attach is not None:
             raise NotOurs(f"{profile.name} is attached to: the suite cannot start another one")
         proxy = await asyncio.to_thread(self._world.start_proxy, tuple(routes), log_dir, config, arguments)
-        self._started.append(proxy)
+        self._world.own.append(proxy)
         return proxy
 
     def close(self) -> None:
-        for proxy in self._started:
+        for proxy in self._world.own:
             proxy.close()
+        self._world.own.clear()

@@ -1,5 +1,6 @@
 """A scene: what one scenario plays in. Its own run number and sessions, on the worker's shared engine and proxy."""
 
+import asyncio
 import copy
 import json
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from conformance.systems.proxy import ProxyUnderTest
 from fakes.harnesses.plain import AnyHeaders, Call, PlainClient, Reply
 
 PLAYBOOKS = Path(__file__).parent.parent / "playbooks"
+EVIDENCE_SECONDS = 5.0
 JSON = Any
 Record = dict[str, JSON]
 Row = dict[str, JSON]
@@ -127,10 +129,11 @@ class Scene(Agents):
 
     async def evidence(self) -> dict[str, JSON]:
         """All that was said, sampled and recorded, for the report. Never raises: what cannot be had is said so."""
+        records = await asyncio.gather(*(_or_why(self.records(session)) for session in self.sessions))
         return {
             "run": self.run,
             "hops": [json.loads(told.to_json()) for told in self._told()],
-            "records": {session: await _or_why(self.records(session)) for session in self.sessions},
+            "records": dict(zip(self.sessions, records, strict=True)),
             "ledger": await _or_why(self.engine.ledger(run=self.run)),
         }
 
@@ -140,9 +143,9 @@ class Scene(Agents):
 
 async def _or_why(asked: Any) -> JSON:
     try:
-        return await asked
+        return await asyncio.wait_for(asked, EVIDENCE_SECONDS)
     except Exception as error:  # the evidence of a failure must not be lost to a second one
-        return f"not to be had: {error}"
+        return f"not to be had: {error or type(error).__name__}"
 
 
 def load_playbook(name: str) -> Playbook:

@@ -1,6 +1,7 @@
 """The hooks of a run: choose scenarios, let each end in verdicts, bring the workers' lines together, report."""
 
 import contextlib
+import inspect
 import shlex
 import time
 from collections import Counter
@@ -15,12 +16,15 @@ from conformance.gauge.case import CASE, Case, NotConforming
 from conformance.gauge.check import Inconclusive, Unmet
 from conformance.gauge.collect import COLLECTED, UNASKED, Collected
 from conformance.gauge.covers import covered_by, refuse_unknown, skips
+from conformance.gauge.limit import limited
 from conformance.gauge.options import Chosen, judge_options
 from conformance.gauge.settle import Judge, pack, unpack
+from conformance.report import folder as report_folder
 from conformance.report import terminal
 from conformance.report.folder import RESULTS
 from conformance.report.results import SuiteError
 from conformance.systems import guard
+from conformance.systems.calls import SystemFailed
 from conformance.systems.profiles import DEFAULT_NAMES, PROFILES
 from conformance.systems.servers import SystemNotStarted
 
@@ -49,7 +53,8 @@ def watch(item: pytest.Item, world: "World") -> None:
     """From now on a system that dies is the named cause of what it spoils."""
     case = item.stash.get(CASE, None)
     if case is not None:
-        case.dead, case.broken_engine = world.dead, world.engine_dead
+        case.dead, case.own_death, case.broken_engine = world.dead, world.own_death, world.engine_dead
+        case.note_silence = world.note_silence
 
 
 class Session:
@@ -112,6 +117,8 @@ class Session:
         if case is None:
             return (yield)
         raised: BaseException | None = None
+        if inspect.iscoroutinefunction(getattr(item, "obj", None)) and not item.config.getoption("usepdb"):
+            item.obj = limited(item.obj)  # type: ignore[attr-defined]  # of pytest's functions, which items of ours are
         try:
             yield
         except (KeyboardInterrupt, SystemExit, pytest.exit.Exception):
@@ -136,6 +143,9 @@ class Session:
             setattr(report, NOT_STARTED, str(error))
             report.longrepr = error.why
             item.session.shouldstop = "a system did not start"
+        elif report.when == "setup" and isinstance(error, SystemFailed):
+            case.give_up(str(error).partition("\n")[0])
+            report.longrepr = str(error)
         elif report.failed and report.when != "call":
             case.break_down(f"{report.when}: {type(error).__name__}: {error}", judged=report.when == "teardown")
         if isinstance(error, NotConforming) and isinstance(error.__cause__, Unmet | Inconclusive | None):
@@ -187,7 +197,11 @@ class Session:
             terminalreporter.write_line("")
             terminalreporter.write_line(collected.not_started, red=True)
         folder = chosen.report or Path(self._config.rootpath, UNASKED)
-        report = collected.write(folder)
+        report = collected.close()
+        try:
+            report_folder.write(folder, report.header, report.results, report.errors, report.footer)
+        except OSError as error:
+            terminalreporter.write_line(f"{folder}: the report cannot be written: {error.strerror or error}", red=True)
         with contextlib.suppress(BrokenPipeError):
             terminal.show(report, chosen.whole, terminalreporter._tw._file, str(folder / RESULTS), _again(chosen))
 

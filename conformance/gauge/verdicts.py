@@ -34,12 +34,14 @@ class Ending:
 
     ``out_of_reach`` says why the suite cannot do to this system what the scenario needs done; ``died`` names the
     system that stopped serving meanwhile; ``unmet`` is the prerequisite that ended the scenario early by its own
-    word; ``broken`` is an exception that no check explains.
+    word; ``stopped`` is what the system did not do, so that the scenario could not go on; ``broken`` is an exception
+    that nothing explains.
     """
 
     out_of_reach: str | None = None
     died: str | None = None
     unmet: str | None = None
+    stopped: str | None = None
     broken: str | None = None
 
 
@@ -81,10 +83,10 @@ def _rule_one(
     if not mine and not failed and ending.out_of_reach is not None:
         return Ruling(identity, Verdict.SKIP, reason=ending.out_of_reach)
     cause = _cause(failed, ending)
-    if unseen is not None and ending.died is None and (failed or ending.broken is None):
+    if unseen is not None and ending.died is None and ending.stopped is None and (failed or ending.broken is None):
         since = f", since {failed[0].requirement} failed" if failed else ""
         return Ruling(identity, Verdict.INCONCLUSIVE, reason=f"{unseen}{since}")
-    if mine and ending.broken is None and ending.died is None:
+    if mine and ending.broken is None and ending.died is None and ending.stopped is None:
         return Ruling(identity, Verdict.PASS, mine[-1])
     if cause is not None:
         return Ruling(identity, Verdict.INCONCLUSIVE, reason=cause)
@@ -96,6 +98,8 @@ def _rule_one(
 def _cause(failed: Sequence[Checked], ending: Ending) -> str | None:
     if ending.died is not None:
         return ending.died
+    if ending.stopped is not None:
+        return ending.stopped
     if failed:
         return f"not reached, since {failed[0].requirement} failed"
     return ending.unmet

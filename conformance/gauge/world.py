@@ -7,12 +7,16 @@ from pathlib import Path
 from conformance.contract.vocabulary import SystemKind
 from conformance.gauge.options import Chosen
 from conformance.systems import routing
+from conformance.systems.calls import SystemFailed
 from conformance.systems.engine import FakeEngine, port_for, start_engine
 from conformance.systems.profiles import Profile, find
 from conformance.systems.proxy import ProxyUnderTest, start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.routing import Route
 from conformance.systems.servers import SystemNotStarted, accepts
+
+PATIENCE_SCENARIOS = 3
+"""How often in a row a proxy may keep a scenario waiting to its end, before the run stops to wait for it."""
 
 BUILT_IN_PROXY = "reference"
 RUNS_PER_WORKER = 100_000
@@ -35,7 +39,10 @@ class World:
         self._proxy: ProxyUnderTest | None = None
         self._built_in: ProxyUnderTest | None = None
         self._rebuild: RebuildUnderTest | None = None
-        self._own: list[ProxyUnderTest] = []
+        self.own: list[ProxyUnderTest] = []
+        self._came_up = False
+        self._silent = False
+        self._silences = 0
         self._starts = 0
 
     def next_run(self) -> int:
@@ -55,14 +62,28 @@ class World:
     def proxy(self) -> ProxyUnderTest:
         """The shared one; the built-in one where none is judged, so that a live run can be recorded for a rebuild.
 
-        One that died is started anew, so that its death spoils a single scenario.
+        One that died or fell silent is started anew, so that it spoils a single scenario. Raises SystemNotStarted for
+        one that never came up in this run, else SystemFailed if it cannot be had again.
         """
-        if self._proxy is not None and not self._proxy.is_alive():
+        if self._silences >= PATIENCE_SCENARIOS:
+            raise SystemFailed(f"the proxy fell silent in {self._silences} scenarios running, and is asked no more")
+        if self._proxy is not None and (self._silent or not self._proxy.is_alive()):
             self._proxy.close()
             self._proxy = None
         if self._proxy is None:
-            self._proxy = self.start_proxy(routing.SHARED_ROUTES)
+            self._proxy = self._shared_proxy()
         return self._proxy
+
+    def _shared_proxy(self) -> ProxyUnderTest:
+        try:
+            proxy = self.start_proxy(routing.SHARED_ROUTES)
+        except SystemNotStarted as error:
+            if not self._came_up:
+                raise
+            self._silences += 1
+            raise SystemFailed(f"{error.why} again") from None
+        self._came_up, self._silent = True, False
+        return proxy
 
     @property
     def rebuild(self) -> RebuildUnderTest:
@@ -106,9 +127,17 @@ class World:
 
     def dead(self) -> str | None:
         """How a shared system ended that no scenario ended, or None while all live."""
-        if self._proxy is not None:
-            return self._proxy.death()
-        return None
+        told = None if self._proxy is None else self._proxy.death()
+        self._silent = told is not None
+        return told
+
+    def own_death(self) -> str | None:
+        """How a proxy of the scenario's own ended by itself, or None."""
+        return next((told for told in (one.ended_by_itself() for one in self.own) if told is not None), None)
+
+    def note_silence(self, silent: bool) -> None:
+        """Whether a scenario was lost to waiting. After a few in a row nothing is waited for any more."""
+        self._silences = self._silences + 1 if silent else 0
 
     def engine_dead(self) -> str | None:
         if self._engine is not None and not self._engine.is_alive():

@@ -20,7 +20,15 @@ Headers = Sequence[tuple[str, str]]
 READ_BYTES = 1 << 18
 
 
-class CallFailed(Exception):
+class SystemFailed(Exception):
+    """Raised when a system under test does not do what the rest of a scenario stands on.
+
+    It is no violation by itself, and no fault of the suite: what is not reached is inconclusive, naming this. The
+    first line says what happened.
+    """
+
+
+class CallFailed(SystemFailed):
     """Raised when no whole answer came: refused, closed early, not HTTP, too late. The message is one line."""
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
 from conformance.systems import guard
-from conformance.systems.calls import Answer, CallFailed, call
+from conformance.systems.calls import Answer, CallFailed, SystemFailed, call
 from conformance.systems.profiles import Profile
 from conformance.systems.servers import Server, ServerCommand, accepts
 
@@ -26,8 +26,12 @@ class EngineRefused(Exception):
     """Raised when the administration says no: a bad playbook, tenant or query. The message is the engine's one line."""
 
 
-class EngineLate(Exception):
-    """Raised when the awaited rows did not come in time."""
+class EngineFailed(Exception):
+    """Raised when the engine itself does not answer its administration: a fault of the suite, never of a system."""
+
+
+class EngineLate(SystemFailed):
+    """Raised when the awaited rows did not come in time: the engine is well, but nobody asked it."""
 
 
 class FakeEngine:
@@ -115,9 +119,8 @@ class FakeEngine:
         try:
             answer = await call(method, self.url, path=path, json_body=body, seconds=seconds)
         except CallFailed as error:
-            if self.is_alive():
-                raise
-            raise CallFailed(f"{error}; the engine has died: {self.tail()}") from None
+            died = "" if self.is_alive() else f"; the engine has died: {self.tail()}"
+            raise EngineFailed(f"{error}{died}") from None
         if answer.status not in accepted:
             raise EngineRefused(f"{method} {path}: {answer.status} {answer.text}")
         return answer

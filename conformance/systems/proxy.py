@@ -21,6 +21,7 @@ from conformance.systems.routing import Route
 from conformance.systems.servers import (
     LOOPBACK,
     EndedEarly,
+    NotReady,
     Server,
     ServerCommand,
     SystemNotStarted,
@@ -31,6 +32,8 @@ from conformance.systems.servers import (
 JSON = Any
 
 DEATH_SECONDS = 2.0
+SILENT = "no longer answers"
+"""What is said of a proxy that still runs and accepts, but does not answer."""
 
 
 class NotOurs(Exception):
@@ -99,8 +102,16 @@ class ProxyUnderTest:
         if answers(self.url):
             return None
         code = None if self._process is None else self._process.started.wait(DEATH_SECONDS)
-        if code is None:
-            return f"{self.profile.name} at {self.url} no longer answers"
+        return f"{self.profile.name} at {self.url} {SILENT}" if code is None else self._last_words(code)
+
+    def ended_by_itself(self) -> str | None:
+        """The same of one that has ended although nobody told it to; None while it runs, or if it was told to."""
+        if self._process is None or self._process.told_to_end:
+            return None
+        code = self._process.started.exit_code()
+        return None if code is None else self._last_words(code)
+
+    def _last_words(self, code: int) -> str:
         last = self.tail(1).strip()
         return f"{self.profile.name} has died with exit code {code}" + (f"; its last words: {last}" if last else "")
 
@@ -124,7 +135,7 @@ class ProxyUnderTest:
         await asyncio.to_thread(self.process.restart)
 
     def send_signal(self, number: signal.Signals) -> None:
-        self.process.started.send_signal(number)
+        self.process.send_signal(number)
 
     # Sessions
 
@@ -236,7 +247,7 @@ def start_proxy(
 
 @dataclass(frozen=True, slots=True)
 class RefusedStart:
-    """How a start that should be refused went. ``exit_code`` is None if the proxy came up instead; it is ended then."""
+    """How a start that should be refused went. ``exit_code`` is None if the proxy did not end: it came up, or hung."""
 
     exit_code: int | None
     output: str
@@ -252,10 +263,9 @@ def refused_start(
     env: Mapping[str, str] | None = None,
     files: Path | None = None,
 ) -> RefusedStart:
-    """Blocks until the proxy has refused a configuration or a command line, or has come up in spite of it.
+    """Blocks until the proxy has refused a configuration or a command line, has come up in spite of it, or is late.
 
-    ``arguments`` makes the command line to try of the proper one. Raises :class:`SystemNotStarted` if neither
-    happens within the profile's deadline.
+    ``arguments`` makes the command line to try of the proper one. Raises :class:`SystemNotStarted` if it cannot be run.
     """
     plan = _plan(profile, engine_url, log_dir, config.encode() if isinstance(config, str) else config, env, files)
     plan = replace(plan, command=arguments(list(plan.command)))
@@ -264,6 +274,8 @@ def refused_start(
         server = Server(plan, role="refused")
     except EndedEarly as ended:
         return RefusedStart(ended.exit_code, ended.output)
+    except NotReady as late:
+        return RefusedStart(None, late.tail)
     output = server.started.output()
     server.close()
     return RefusedStart(None, output)

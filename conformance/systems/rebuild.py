@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.systems import guard
+from conformance.systems.calls import SystemFailed
 from conformance.systems.profiles import Profile
 from conformance.systems.servers import SystemNotStarted
 
@@ -20,8 +21,13 @@ JSON = Any
 PROTOCOL_VERSION = 1
 KEPT_QUESTIONS = 64
 """Question lines and their answers that are kept to show; None stands for an answer that did not come."""
+KEPT_LINES = 256
 READ_BYTES = 1 << 18
 SHOWN_CHARACTERS = 200
+MOST_BYTES = 1 << 28
+"""Of what is read while an answer is awaited; a command that writes more writes without end."""
+PATIENCE_QUESTIONS = 3
+"""How many questions in a row may be left unanswered to their deadline, before no more are asked."""
 
 
 NULL_IF_LEFT_OUT = frozenset({"reason", "reason_code", "error", "parent", "agent", "model"})
@@ -33,10 +39,10 @@ TRAJECTORY_KEYS = (
 """The keys that the contract lets a system leave out: null then stands for some, and an empty list for the others."""
 
 
-class RebuildFailed(Exception):
+class RebuildFailed(SystemFailed):
     """Raised when no answer came. The first line says what; the end of the command's log follows."""
 
-    def __init__(self, why: str, tail: str) -> None:
+    def __init__(self, why: str, tail: str = "") -> None:
         self.why = why
         super().__init__("\n  | ".join([why, *tail.splitlines()]))
 
@@ -45,12 +51,16 @@ class RebuildDied(RebuildFailed):
     """Raised when the command ended instead of answering; the next question starts it anew."""
 
 
+class NotAnAnswer(RebuildFailed):
+    """Raised when what came under the question's id is not of the contract's form."""
+
+
 class RebuildLate(RebuildFailed):
     """Raised when there was no answer in time. The command is ended, and the next question starts it anew."""
 
 
 class RebuildUnderTest:
-    """One question at a time. ``junk`` holds the lines on its stdout that are no answer to the question asked."""
+    """One question at a time. ``junk`` holds the last lines on its stdout that were no answer."""
 
     def __init__(self, profile: Profile, files: Path, env: Mapping[str, str] | None = None) -> None:
         """``files`` is an existing directory for its log. Raises :class:`SystemNotStarted`."""
@@ -61,6 +71,7 @@ class RebuildUnderTest:
         self._env = dict(env or {})
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
+        self._late_in_a_row = 0
         self._unread: list[bytes] = []
         self._lines: deque[bytes] = deque()
         self._started = self._start()
@@ -94,8 +105,7 @@ class RebuildUnderTest:
     ) -> dict[str, JSON]:
         """As :meth:`ask`, blocking."""
         with self._lock:
-            if not self._started.is_alive():
-                self.restart()
+            self._make_ready()
             number = f"q{next(self._numbers)}"
             question = {
                 "v": PROTOCOL_VERSION,
@@ -110,9 +120,14 @@ class RebuildUnderTest:
     def ask_raw(self, line: bytes, *, answer_id: str | None, seconds: float = 30.0) -> dict[str, JSON]:
         """Sends a line as it is, and waits for the answer with that id (null for a question without one)."""
         with self._lock:
-            if not self._started.is_alive():
-                self.restart()
+            self._make_ready()
             return self._exchange(answer_id, line.rstrip(b"\n") + b"\n", time.monotonic() + seconds, seconds)
+
+    def _make_ready(self) -> None:
+        if self._late_in_a_row >= PATIENCE_QUESTIONS:
+            raise RebuildLate(f"{self.profile.name} was late {PATIENCE_QUESTIONS} times in a row and is asked no more")
+        if not self._started.is_alive():
+            self.restart()
 
     def _start(self) -> guard.Started:
         start = self.profile.start
@@ -141,7 +156,24 @@ class RebuildUnderTest:
         self.asked.append((line, None))
         answer = self._answer_to(number, line, deadline, seconds)
         self.asked[-1] = (line, answer)
+        self._late_in_a_row = 0
+        self._refuse_other_forms(answer)
         return answer
+
+    def _refuse_other_forms(self, answer: dict[str, JSON]) -> None:
+        # Not above: pydantic takes a while to import, and this module is loaded wherever pytest is.
+        from pydantic import ValidationError
+
+        from conformance.contract.rebuilds import RebuildAnswer
+
+        try:
+            RebuildAnswer.model_validate({**answer, "id": ""})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise NotAnAnswer(
+                f"{self.profile.name}: its answer is not of the contract's form: {place}: {first['msg']}"
+            ) from None
 
     def _answer_to(self, number: str | None, line: bytes, deadline: float, seconds: float) -> dict[str, JSON]:
         """Writes and reads at once: a command may answer, or complain, before it has read all."""
@@ -152,6 +184,7 @@ class RebuildUnderTest:
             selector.register(from_command, selectors.EVENT_READ)
             selector.register(to_command, selectors.EVENT_WRITE)
             left = memoryview(line)
+            read = 0
             while True:
                 answer = self._answer(number)
                 if answer is not None:
@@ -165,7 +198,9 @@ class RebuildUnderTest:
                         if not left:
                             selector.unregister(to_command)
                     else:
-                        self._read(from_command)
+                        read += self._read(from_command)
+                        if read > MOST_BYTES:
+                            raise self._endless(read)
 
     def _written(self, left: memoryview) -> int:
         try:
@@ -175,7 +210,7 @@ class RebuildUnderTest:
         except BrokenPipeError:
             raise self._dead() from None
 
-    def _read(self, from_command: int) -> None:
+    def _read(self, from_command: int) -> int:
         more = os.read(from_command, READ_BYTES)
         if not more:
             raise self._dead()
@@ -184,6 +219,7 @@ class RebuildUnderTest:
         for piece in rest:
             self._lines.append(b"".join(self._unread))
             self._unread = [piece]
+        return len(more)
 
     def _answer(self, number: str | None) -> dict[str, JSON] | None:
         """The answer among the whole lines read so far; lines before it are junk."""
@@ -195,16 +231,21 @@ class RebuildUnderTest:
                 found = None
             if isinstance(found, dict) and found.get("id") == number:
                 return filled(found)
-            self.junk.append(line.decode(errors="replace"))
+            self.junk = [*self.junk[1 - KEPT_LINES :], line.decode(errors="replace")]
         return None
 
     def _dead(self) -> RebuildDied:
         code = self._started.stop()
         return RebuildDied(f"{self.profile.name} ended with exit code {code} instead of answering", self.tail())
 
+    def _endless(self, read: int) -> RebuildFailed:
+        self._started.kill()
+        return RebuildFailed(f"{self.profile.name} wrote {read >> 20} MB, and no answer among them", self.tail())
+
     def _late(self, seconds: float) -> RebuildLate:
         seen = f"; it wrote {self.junk[-1][:SHOWN_CHARACTERS]!r} instead" if self.junk else ""
         self._started.kill()
+        self._late_in_a_row += 1
         return RebuildLate(f"{self.profile.name} did not answer within {seconds:g} s{seen}", self.tail())
 
 

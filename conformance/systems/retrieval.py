@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance.systems.calls import Answer
+from conformance.systems.calls import Answer, SystemFailed
 
 JSON = Any
 Record = dict[str, JSON]
 
 
-class RetrievalFailed(Exception):
+class RetrievalFailed(SystemFailed):
     """Raised when the proxy does not hand out what it is declared to hand out. The message is one line."""
 
 

@@ -2,6 +2,7 @@
 
 import http.client
 import re
+import signal
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from conformance.systems import guard
+from conformance.systems.calls import SystemFailed
 from conformance.systems.profiles import Address, Setup
 
 LOOPBACK = "127.0.0.1"
@@ -17,7 +19,7 @@ POLL_SECONDS = 0.005
 ANNOUNCEMENT = re.compile(r"^.*\blistening on (http://[^\s/]+)/?\s*$", re.MULTILINE)
 
 
-class SystemNotStarted(Exception):
+class SystemNotStarted(SystemFailed):
     """Raised when a system does not come up. The first line says what; the end of its log follows."""
 
     def __init__(self, name: str, why: str, tail: str = "") -> None:
@@ -84,6 +86,7 @@ class Server:
         self._plan = plan
         self._role: guard.Role = role
         self._starts = 0
+        self.told_to_end = False
         self._held = hold_port(plan.port) if plan.address == "given" else None
         self._port = plan.port if self._held is None else port_of(self._held)
         self.started = self._start()
@@ -106,6 +109,7 @@ class Server:
 
     def close(self) -> int:
         """Ends it for good. Returns the exit code."""
+        self.told_to_end = True
         code = self.started.stop()
         self._release()
         return code
@@ -115,6 +119,7 @@ class Server:
         if self._starts:
             log = log.with_stem(f"{log.stem}-{self._starts}")
         self._starts += 1
+        self.told_to_end = False
         try:
             started = start_server(replace(self._plan, port=self._port, log=log), self._role)
         finally:
@@ -122,7 +127,13 @@ class Server:
         self._port = urlsplit(started.url).port or 0
         return started
 
+    def send_signal(self, number: signal.Signals) -> None:
+        """To the process alone; KILL goes to all its descendants too."""
+        self.told_to_end = self.told_to_end or number not in (signal.SIGSTOP, signal.SIGCONT)
+        self.started.send_signal(number)
+
     def _keeping_port(self, end: Callable[[], int]) -> int:
+        self.told_to_end = True
         code = end()
         if self._held is None:
             self._held = hold_port(self._port)

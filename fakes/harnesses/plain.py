@@ -37,6 +37,11 @@ class Reply:
         return self.exchange.ok and (self.answer.done or not self.exchange.streamed)
 
     @property
+    def answered(self) -> bool:
+        """A whole answer that holds an assistant message."""
+        return self.ok and self.answer.message is not None
+
+    @property
     def message(self) -> Message:
         """The assistant message; empty when there is none."""
         return self.answer.message or {}

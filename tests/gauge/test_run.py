@@ -145,6 +145,28 @@ def test_a_declared_retrieval_that_hands_out_nothing_is_the_systems_fault_and_na
     assert (ran.status, ran.verdicts) == (1, {"CAP-001": "inconclusive", "RET-001": "fail"})
 
 
+@pytest.mark.parametrize("where", ["scenario", "fixture"])
+def test_what_a_system_does_not_do_is_no_error_of_the_suite(suite: Suite, where: str) -> None:
+    stop = "raise SystemFailed('no answer came')"
+    ran = suite.run(
+        "from conformance.systems.calls import SystemFailed\n"
+        f"@pytest.fixture\ndef there():\n    {stop if where == 'fixture' else 'pass'}\n"
+        f'@covers("CAP-001")\ndef test_it(check, there):\n    check("CAP-001", True)\n    {stop}\n'
+    )
+    assert (ran.status, ran.verdicts) == (1, {"CAP-001": "inconclusive"})
+    assert "no answer came" in ran.result("CAP-001")["reason"]
+    assert [line for line in ran.lines if line["kind"] == "error"] == []
+
+
+def test_a_report_folder_that_cannot_be_written_ends_with_one_line_before_anything_runs(suite: Suite) -> None:
+    place = suite.folder / "a file"
+    place.touch()
+    command = [sys.executable, "-m", "conformance.cli", "run", "--report", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"--report {place}: File exists; give a folder that can be written\n"
+
+
 def test_a_broken_fixture_is_an_error_of_the_suite(suite: Suite) -> None:
     ran = suite.run(
         "@pytest.fixture\ndef broken():\n    raise OSError('no room')\n"

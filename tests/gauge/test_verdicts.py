@@ -64,6 +64,13 @@ def test_an_unmet_prerequisite_makes_the_rest_inconclusive() -> None:
     assert verdicts(("AAA-001",), [], Ending(unmet="the control did not hold")) == [Verdict.INCONCLUSIVE]
 
 
+def test_a_system_that_stops_a_scenario_makes_what_was_not_finished_inconclusive() -> None:
+    stopped = Ending(stopped="the session list: expected 200, seen 500")
+    first, second = rule(("AAA-001", "AAA-002"), {}, [Checked("AAA-001", True)], stopped)
+    assert {first.verdict, second.verdict} == {Verdict.INCONCLUSIVE}
+    assert first.reason == second.reason == "the session list: expected 200, seen 500"
+
+
 def test_a_skipped_requirement_keeps_its_reason_whatever_happened() -> None:
     (ruling,) = rule(("AAA-001",), {"AAA-001": "not declared: pins"}, [], Ending(broken="x"))
     assert (ruling.verdict, ruling.reason) == (Verdict.SKIP, "not declared: pins")

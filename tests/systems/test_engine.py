@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.systems import engine, profiles, routing, servers
-from conformance.systems.calls import CallFailed, call
+from conformance.systems.calls import call
 from conformance.systems.engine import FakeEngine
 from fakes.vllm.tags import format_tag
 from fakes.vllm.tenants import TenantConfig
@@ -111,7 +111,7 @@ async def test_a_killed_engine_is_named_and_comes_back_empty_at_its_address(fake
     url = fake.url
     await fake.kill()
     assert not servers.accepts(url)
-    with pytest.raises(CallFailed, match="the engine has died"):
+    with pytest.raises(engine.EngineFailed, match="the engine has died"):
         await fake.ledger(tenant="main")
     await fake.restart()
     assert fake.url == url

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import MODEL, Scene
+from conformance.scenarios.records.layout import first_file
 
 TOO_LONG = "It was the header. " * 400_000
 """7.6 MB: more than the buffers on the way hold for a client that does not read."""
@@ -28,7 +29,7 @@ async def test_the_mark_of_an_undelivered_answer_leaves_its_record_valid(scene: 
         found = await _once(scene, lambda: len(proxy.record_files(session)) == 1)
     if not found:
         raise Inconclusive("the call of a client that does not read was not recorded")
-    uuid = proxy.record_files(session)[0].stem
+    uuid = first_file(proxy, session).stem
     if not await _once(scene, lambda: proxy.has_delivery_mark(session, uuid)):
         raise Inconclusive("an answer that its client did not take was not marked")
     seen = [record.get("is_valid") for record in await scene.records(session)]

@@ -35,7 +35,7 @@ async def test_a_wrong_profile_ends_the_start_with_one_line(
     for wrong, end in zip(tried, ends, strict=True):
         refused = end.exit_code not in (None, 0)
         requirement = "CFG-008" if wrong.requirement == "CFG-009" else wrong.requirement
-        seen = "it serves" if end.exit_code is None else f"status {end.exit_code}"
+        seen = "it goes on" if end.exit_code is None else f"status {end.exit_code}"
         check(requirement, refused, expected="a status other than 0", seen=seen, where=wrong.name)
         if refused and wrong.requirement == "CFG-009":
             named = all(name in end.output for name in wrong.says)

@@ -34,7 +34,13 @@ async def test_after_each_fault_the_next_call_is_served(scene: Scene, check: Che
 
     async def served_after(what: str) -> None:
         reply = await engine.start("healthy")
-        check("ERR-019", reply.ok, expected="a whole answer", seen=reply.status or reply.ended, where=f"after {what}")
+        check(
+            "ERR-019",
+            reply.answered,
+            expected="a whole answer",
+            seen=reply.status or reply.ended,
+            where=f"after {what}",
+        )
 
     async def fault_of_the_engine(name: str) -> None:
         for stream in (False, True):

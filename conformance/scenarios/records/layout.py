@@ -8,10 +8,19 @@ from conformance.systems.proxy import ProxyUnderTest
 
 
 def session_folder(proxy: ProxyUnderTest, session: str) -> Path:
-    """Raises Inconclusive where nobody can tell the log directory."""
+    """What is above it is there. Raises Inconclusive where nobody can tell the log directory."""
     if proxy.log_dir is None:
         raise Inconclusive(f"the log directory of {proxy.profile.name} is not known")
-    return proxy.log_dir / "sessions" / hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()
+    folder = proxy.log_dir / "sessions" / hashlib.sha256(session.encode("utf-8", "surrogatepass")).hexdigest()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def first_file(proxy: ProxyUnderTest, session: str) -> Path:
+    """A file where the profile puts the session's records. Raises Inconclusive where there is none."""
+    for path in proxy.record_files(session):
+        return path
+    raise Inconclusive(f"no record of session {session!r} lies where the profile says")
 
 
 def cut(path: Path) -> int:

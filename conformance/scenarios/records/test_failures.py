@@ -8,7 +8,9 @@ from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Playbook, Record, Scene
 from conformance.oracle import record_form, records
+from conformance.oracle.chat_answers import json_object
 from conformance.oracle.matching import match
+from conformance.scenarios.errors.faults import body_of
 from conformance.systems import routing
 
 JSON = Any
@@ -147,7 +149,8 @@ async def test_lone_surrogates_on_either_side(scene: Scene, check: Check) -> Non
         scene.client.post(path, json.dumps(body).encode(), headers=list(carried.headers)),
         scene.ask(scene.task(scope=1)),
     )
-    answers = {reply.json()["id"]: reply.json()["choices"][0]["message"] for reply in replies if reply.status == 200}
+    read = [(json_object(body_of(reply)), reply.message) for reply in replies if reply.status == 200]
+    answers = {body.get("id"): message for body, message in read if body is not None}
     captured, rows = await scene.records(), await scene.ledger()
     seen = f"{len(captured)} records"
     check("CAP-028", len(captured) == len(answers), expected=f"{len(answers)} records, one an answer", seen=seen)

@@ -1,14 +1,23 @@
 """The official openai client, as harnesses use it: no retries of its own, and the session as the proxy takes it."""
 
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from conformance.gauge.scene import MODEL, Scene
 from conformance.oracle.chat_answers import ChatAnswer, function_of, of_message
+from conformance.systems.calls import SystemFailed
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
+
+class ClientRaised(SystemFailed):
+    """Raised when the client throws something at its harness instead of giving it the answer: ``its_own``."""
+
+    def __init__(self, its_own: Exception) -> None:
+        self.its_own = its_own
+        super().__init__(f"the official client raised {type(its_own).__name__}: {its_own}"[:300])
 
 
 class Official:
@@ -21,28 +30,31 @@ class Official:
         self._extra = {"extra_headers": dict(carried.headers), "extra_body": dict(carried.body or {})}
 
     async def buffered(self, task: str, *, model: str = MODEL, **body: Any) -> dict[str, Any]:
-        answer = await self._create(model=model, messages=[{"role": "user", "content": task}], **self._extra, **body)
-        return _choice(answer.choices[0])
+        """Raises :class:`ClientRaised`."""
+        messages = [{"role": "user", "content": task}]
+        with _raised_by_client():
+            answer = await self._create(model=model, messages=messages, **self._extra, **body)
+            return _choice(answer.choices[0])
 
     async def streamed(self, task: str, *, model: str = MODEL, **body: Any) -> dict[str, Any]:
-        """Put together by the client's own accumulator. Raises what the client raises."""
+        """Put together by the client's own accumulator. Raises :class:`ClientRaised`."""
         from openai.lib.streaming.chat import ChatCompletionStreamState
 
         state: Any = ChatCompletionStreamState()
-        stream = await self._create(
-            model=model, messages=[{"role": "user", "content": task}], stream=True, **self._extra, **body
-        )
-        async with stream:
-            async for chunk in stream:
-                state.handle_chunk(chunk)
-        return _choice(state.current_completion_snapshot.choices[0])
+        messages = [{"role": "user", "content": task}]
+        with _raised_by_client():
+            stream = await self._create(model=model, messages=messages, stream=True, **self._extra, **body)
+            async with stream:
+                async for chunk in stream:
+                    state.handle_chunk(chunk)
+            return _choice(state.current_completion_snapshot.choices[0])
 
     async def raised_by(self, asked: Awaitable[Any]) -> Exception | None:
         """What the client throws at its harness instead of an answer; None if it gives one."""
         try:
             await asked
-        except Exception as error:  # whatever it is, the harness has to live with it
-            return error
+        except ClientRaised as error:
+            return error.its_own
         return None
 
 
@@ -55,6 +67,14 @@ async def official(scene: Scene) -> AsyncIterator[Official]:
     base_url = f"{scene.proxy.url}{carried.base_path}"
     async with AsyncOpenAI(base_url=base_url, api_key=carried.api_key or "any", max_retries=0) as client:
         yield Official(scene, client)
+
+
+@contextmanager
+def _raised_by_client() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # its own errors, and whatever it stumbles over in an answer
+        raise ClientRaised(error) from error
 
 
 def as_read(answer: ChatAnswer) -> dict[str, Any]:

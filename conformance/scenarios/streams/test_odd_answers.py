@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from conformance.contract.difference import list_difference
-from conformance.gauge.check import Check
+from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import MODEL, Scene
 from conformance.oracle import chat_answers, chat_errors, chat_stream, same_answer
@@ -44,7 +44,10 @@ async def test_a_client_that_asked_for_log_probs_gets_the_engines(scene: Scene, 
     await scene.script("one_answer")
     for stream in (False, True):
         reply = await scene.ask(stream=stream, logprobs=True, top_logprobs=2)
-        row = (await scene.ledger())[-1]
+        rows = await scene.ledger()
+        if len(rows) != 1 + stream:
+            raise Inconclusive(f"the engine generated {len(rows)} times for {1 + stream} calls")
+        row = rows[-1]
         entries = chat_answers.log_prob_entries(body_of(reply)) if stream else _entries(reply)
         difference = list_difference(row["generation_log_probs"], [entry.get("logprob") for entry in entries])
         expected, seen = ("the engine's log probs",) * 2 if difference is None else difference.shown()

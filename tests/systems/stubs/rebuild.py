@@ -22,7 +22,7 @@ def main() -> None:
             sys.stderr.write("IndexError: list index out of range\n")
             sys.stderr.flush()
             os._exit(1)
-        answer = {"id": question["id"], "pid": os.getpid(), "question": question}
+        answer = {"id": question["id"], "outcome": "failed", "withheld": True, "pid": os.getpid(), "question": question}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

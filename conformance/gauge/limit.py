@@ -1,0 +1,37 @@
+"""No scenario waits for ever: one that does not come to its end is cancelled, so that its fixtures can end too.
+
+The time-out of pytest-timeout cannot do that: it leaves the coroutine in the loop, and the teardown behind it.
+"""
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable
+from typing import ParamSpec
+
+from conformance.systems.calls import SystemFailed
+
+P = ParamSpec("P")
+
+SCENARIO_SECONDS = 45.0
+"""Below pytest-timeout's own, and many times what the slowest scenario takes with a system that answers."""
+
+
+class NeverEnded(SystemFailed):
+    """Raised when a scenario is given up: the system kept it waiting too long."""
+
+
+def limited(scenario: Callable[P, Awaitable[None]], seconds: float = SCENARIO_SECONDS) -> Callable[P, Awaitable[None]]:
+    """The scenario, ended by :class:`NeverEnded` after that time. A time-out of its own stays what it is."""
+
+    @functools.wraps(scenario)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                await scenario(*args, **kwargs)
+        except TimeoutError:
+            if limit.expired():
+                raise NeverEnded(f"the scenario did not come to its end within {seconds:g} s") from None
+            raise
+
+    return run
