@@ -41,14 +41,17 @@ def run(
     Exit status: 0 as expected; 1 a gating requirement failed, or the suite could not judge; 2 usage;
     3 a listed known failure passes; 4 the system did not start; 5 nothing ran.
     """
-    from conformance.gauge.launch import launch
+    from conformance.gauge.launch import ReportFolderError, launch
 
     arguments = [f"--system={name}" for name in system or []]
     arguments += [f"--requirements={requirements}"] if requirements else []
     arguments += [f"--covering={covering}"] if covering else []
     arguments += ["--strict-levels"] if strict else []
     arguments += ["--with-project"] if with_project else []
-    raise typer.Exit(launch([*arguments, *context.args], report.absolute()))
+    try:
+        raise typer.Exit(launch([*arguments, *context.args], report.absolute()))
+    except ReportFolderError as error:
+        refuse(str(error))
 
 
 @app.command()

@@ -1,12 +1,15 @@
 """Runs the scenarios under pytest, in a process of its own, and gives the run's own exit status."""
 
-import json
+import ctypes
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from conformance.report import ndjson
 from conformance.report.folder import RESULTS
 from conformance.report.summary import ExitStatus
 
@@ -16,20 +19,56 @@ QUIET = ("--tb=no", "-rN")
 """What went wrong is told once, by the report; whoever wants tracebacks too says --tb=short."""
 
 
+PR_SET_PDEATHSIG = 1
+
+
+class ReportFolderError(Exception):
+    """Raised when no report can be written where it was asked for. The message is one line."""
+
+
 def launch(arguments: list[str], report: Path) -> int:
-    """``arguments`` are pytest's, the plugin's options among them. ``report`` is the folder the run writes to."""
-    results = report / RESULTS
-    results.unlink(missing_ok=True)
+    """``arguments`` are pytest's, the plugin's options among them. ``report`` is the folder the run writes to.
+
+    Raises :class:`ReportFolderError` before anything starts.
+    """
+    results = _cleared(report)
     paths = [] if any(_is_path(word) for word in arguments) else [str(SCENARIOS)]
     options = ["-m", "e2e", "--import-mode=importlib", f"--report={report}", *QUIET]
-    process = subprocess.Popen([sys.executable, "-m", "pytest", *options, *arguments, *paths])
-    try:
-        status = process.wait()
-    except KeyboardInterrupt:
-        # The terminal has told pytest too; it ends its servers and says what it knew.
-        process.wait()
-        raise SystemExit(130) from None
+    command = [sys.executable, "-m", "pytest", *options, *arguments, *paths]
+    process = subprocess.Popen(command, preexec_fn=_interrupted_with_its_starter)
+    # The terminal tells pytest of Ctrl-C too; it ends its servers and says what it knew, however often it is told.
+    told: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        told.append(number)
+        if number == signal.SIGTERM:
+            process.send_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, end)
+    signal.signal(signal.SIGTERM, end)
+    status = process.wait()
+    if told:
+        raise SystemExit(128 + told[0])
     return _status(status, results)
+
+
+def _interrupted_with_its_starter() -> None:
+    """In the child: on Linux a starter that is killed takes the run along, as by Ctrl-C."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
+
+
+def _cleared(report: Path) -> Path:
+    """The results file of a folder that exists, can be written and holds no earlier results."""
+    results = report / RESULTS
+    try:
+        report.mkdir(parents=True, exist_ok=True)
+        results.unlink(missing_ok=True)
+        tempfile.TemporaryFile(dir=report).close()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise ReportFolderError(f"--report {report}: {why}; give a folder that can be written") from None
+    return results
 
 
 def _status(status: int, results: Path) -> int:
@@ -37,8 +76,10 @@ def _status(status: int, results: Path) -> int:
         return ExitStatus.USAGE
     if not results.exists():
         return ExitStatus.NOTHING_RAN if status == pytest.ExitCode.NO_TESTS_COLLECTED else ExitStatus.NOT_CONFORMING
-    footer = json.loads(results.read_bytes().splitlines()[-1])
-    own = int(footer["exit_status"])
+    try:
+        own = ndjson.read(results).footer.exit_status
+    except ndjson.ReportError:  # cut, as by a disk without room
+        return ExitStatus.NOT_CONFORMING
     unfinished = status in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
     return ExitStatus.NOT_CONFORMING if unfinished and own == ExitStatus.AS_EXPECTED else own
 

@@ -27,24 +27,17 @@ async def test_it(scene, rebuild, check):
 """
 
 
+PYTEST = ("pytest", "-m", "e2e", "--import-mode=importlib")
+
+
 class Run:
     """A run that stands in the middle of a scenario, with all its servers up."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, program: tuple[str, ...] = PYTEST) -> None:
         file = folder / "scenarios" / "test_stuck.py"
         file.parent.mkdir()
         file.write_text(SCENARIO, encoding="utf-8")
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-m",
-            "e2e",
-            "-s",
-            "-p",
-            "no:cacheprovider",
-            "--import-mode=importlib",
-        ]
+        command = [sys.executable, "-m", *program, "-s", "-p", "no:cacheprovider"]
         self.process = subprocess.Popen(
             [*command, *arguments, str(file)],
             stdout=subprocess.PIPE,
@@ -74,6 +67,11 @@ class Run:
                 continue
             pytest.fail(f"the run ended early: {self.process.stdout.read()}")
 
+    def end(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
     def left(self) -> list[str]:
         """What is still there of everything that ran below it, after at most 15 seconds."""
         _, alive = psutil.wait_procs(self.below, timeout=15)
@@ -84,9 +82,7 @@ class Run:
 def stuck(tmp_path: Path) -> Iterator[Run]:
     run = Run(tmp_path)
     yield run
-    if run.process.poll() is None:
-        os.killpg(run.process.pid, signal.SIGKILL)
-    run.process.communicate()
+    run.end()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
@@ -95,6 +91,20 @@ def test_a_run_that_is_ended_by_a_signal_leaves_no_process(stuck: Run, how: sign
     stuck.process.send_signal(how)
     stuck.process.communicate(timeout=20)
     assert stuck.left() == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
+def test_a_command_that_is_ended_takes_its_run_along(tmp_path: Path, how: signal.Signals) -> None:
+    """As by a CI that cancels a job: the signal reaches the command alone."""
+    run = Run(tmp_path, program=("conformance.cli", "run", "--report", str(tmp_path / "report")))
+    try:
+        run.wait_until_it_plays(1)
+        run.process.send_signal(how)
+        run.process.wait(20)
+        assert run.left() == []
+        assert run.process.returncode == {signal.SIGTERM: 128 + signal.SIGTERM, signal.SIGKILL: -signal.SIGKILL}[how]
+    finally:
+        run.end()
 
 
 def test_a_worker_that_is_killed_leaves_no_process_and_the_run_says_so(tmp_path: Path) -> None:
@@ -108,6 +118,4 @@ def test_a_worker_that_is_killed_leaves_no_process_and_the_run_says_so(tmp_path:
         assert run.process.returncode == 1
         assert "the worker that played it died" in output
     finally:
-        if run.process.poll() is None:
-            os.killpg(run.process.pid, signal.SIGKILL)
-            run.process.communicate()
+        run.end()
