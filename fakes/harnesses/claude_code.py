@@ -46,7 +46,7 @@ class ClaudeCode:
     queued: Mapping[int, str] = field(default_factory=dict)
     tool_results: Mapping[str, str | ToolResult] = field(default_factory=dict)
     one_process: bool = False
-    cwd: str = "/home/agent/project"
+    cwd: str = "/project"
     time_scale: float = 0.01
     timeout_scale: float = 0.1
 

@@ -28,7 +28,7 @@ PLAYBOOK: Playbook = {
                     "text": "{tag} I look into both.",
                     "calls": [
                         {"name": "Bash", "arguments": {"command": "ls  # {tag}", "description": "List"}},
-                        {"name": "Read", "arguments": {"file_path": "/home/agent/project/größe.txt"}},
+                        {"name": "Read", "arguments": {"file_path": "/project/größe.txt"}},
                     ],
                 },
                 {"calls": [{"name": "Bash", "arguments": {"command": "cat a  # {tag}", "timeout": 1000}}]},

@@ -21,7 +21,7 @@ from tests.fakes.harnesses.claude_code.messages import (
 )
 from tests.fakes.harnesses.conftest import Reply
 
-PATH = "/home/agent/project/a.txt"
+PATH = "/project/a.txt"
 WRITE = says(text("I write the file."), use("toolu_01AAA", "Write", {"file_path": PATH, "content": "hi\n"}))
 LIST = says(use("toolu_01BBB", "Bash", {"command": "ls -1", "description": "List files"}))
 DONE = says(text("Done."))

@@ -8,7 +8,7 @@ from fakes.harnesses.claude_code_inputs import InvalidInput, input_of, settled
 from fakes.harnesses.claude_code_json import js_dump
 from fakes.harnesses.claude_code_tools import ROOT
 
-CWD = "/home/agent/project"
+CWD = "/project"
 
 
 @pytest.mark.parametrize(
