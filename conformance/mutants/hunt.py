@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance.contract.vocabulary import Verdict
+from conformance.mutants.covering import SCENARIOS, files_by_requirement
 from conformance.mutants.patch import Mutant, MutantError, load
 from conformance.report import ndjson
 from conformance.report.results import Report, family_of
@@ -55,7 +56,11 @@ def hunt(names: Sequence[str], jobs: int) -> int:
     survivors: list[Caught] = []
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with _engine() as engine, _pool(jobs) as pool:
-        waiting = [pool.submit(try_one, mutant, engine, block) for block, mutant in enumerate(chosen)]
+        files = files_by_requirement()
+        waiting = [
+            pool.submit(try_one, mutant, engine, block, files.get(mutant.violates, [SCENARIOS]))
+            for block, mutant in enumerate(chosen)
+        ]
         for count, done in enumerate(as_completed(waiting), start=1):
             caught = done.result()
             say(f"[{count}/{len(chosen)}] {caught.line()}")
@@ -68,16 +73,22 @@ def hunt(names: Sequence[str], jobs: int) -> int:
 
 
 def pick(names: Sequence[str]) -> list[Mutant]:
-    """Mutants by name or by the family of what they violate; all without names. Raises MutantError."""
+    """Mutants by name, by what they violate or by its family; all without names. Raises MutantError."""
     mutants = load()
-    known = set(mutants) | {family_of(one.violates) for one in mutants.values()}
+    known = {name for one in mutants.values() for name in _names(one)}
     for name in names:
         if name not in known:
-            raise MutantError(f"no mutant and no family {name!r}; trackgauge mutants --list names them")
-    chosen = [one for one in mutants.values() if not names or {one.name, family_of(one.violates)} & set(names)]
+            raise MutantError(
+                f"no mutant, family or violated requirement {name!r}; trackgauge mutants --list names them"
+            )
+    chosen = [one for one in mutants.values() if not names or _names(one) & set(names)]
     if not chosen:
         raise MutantError("there are no mutants")
     return chosen
+
+
+def _names(mutant: Mutant) -> set[str]:
+    return {mutant.name, mutant.violates, family_of(mutant.violates)}
 
 
 def table(names: Sequence[str]) -> str:
@@ -106,8 +117,8 @@ def _engine() -> Iterator[FakeEngine]:
             engine.close()
 
 
-def try_one(mutant: Mutant, engine: FakeEngine, block: int) -> Caught:
-    """Run the scenarios that judge what the mutant violates, and the smoke scenarios, against it."""
+def try_one(mutant: Mutant, engine: FakeEngine, block: int, files: Sequence[Path]) -> Caught:
+    """Run the scenarios that judge what the mutant violates, in ``files``, and the smoke scenarios against it."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         profile, ran = Path(folder, "mutant.toml"), Path(folder, "ran")
         profile.write_text(profile_of(mutant, ran), encoding="utf-8")
@@ -119,7 +130,8 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int) -> Caught:
             "--first-run": block % RUN_BLOCKS * RUNS_PER_MUTANT,
         }
         arguments = [f"{name}={value}" for name, value in options.items()]
-        command = [sys.executable, "-m", "pytest", "-m", "e2e", "--smoke", *arguments, *QUIET, str(HOUSE / "scenarios")]
+        places = list(dict.fromkeys(map(str, [SCENARIOS / SMOKE, *files])))
+        command = [sys.executable, "-m", "pytest", "-m", "e2e", "--smoke", *arguments, *QUIET, *places]
         log = Path(folder, "run.log")
         run = guard.start(command, log=log, env=dict(os.environ), cwd=Path(folder), role="command")
         status = run.wait(PATIENCE_SECONDS)

@@ -1,42 +1,19 @@
 """Each requirement is covered or excluded, and each MUST has a fault that turns it red, or says why none can."""
 
-import json
-import subprocess
-import sys
-import tempfile
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from conformance.contract.vocabulary import Level
+from conformance.mutants.covering import scenarios
 from conformance.mutants.patch import load as load_mutants
 from conformance.requirements.catalogue import load
 
-ROOT = Path(__file__).parents[2]
-
-COLLECT = """
-import json, sys, pytest
-class Keep:
-    def pytest_collection_finish(self, session):
-        self.found = {item.nodeid: [a for m in item.iter_markers("covers") for a in m.args] for item in session.items}
-keep = Keep()
-arguments = ["--collect-only", "-q", "--import-mode=importlib", "-p", "no:cacheprovider", sys.argv[1]]
-status = pytest.main(arguments, plugins=[keep])
-open(sys.argv[2], "w").write(json.dumps(keep.found) if status == 0 else "{}")
-"""
-
 
 @cache
-def covered() -> dict[str, list[str]]:
+def covered() -> dict[str, tuple[str, ...]]:
     """Scenario → the requirements it covers, as pytest collects them."""
-    place = ROOT / "conformance" / "scenarios"
-    with tempfile.NamedTemporaryFile("r", suffix=".json") as answer:
-        command = [sys.executable, "-c", COLLECT, str(place), answer.name]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
-        found: dict[str, list[str]] = json.loads(answer.read())
-    assert found, done.stdout[-2000:]
-    return found
+    return {scenario.name: scenario.covers for scenario in scenarios()}
 
 
 def test_every_checkable_requirement_is_covered_by_a_scenario() -> None:
