@@ -34,7 +34,15 @@ def launch(arguments: list[str], report: Path) -> int:
     results = _cleared(report)
     paths = [] if any(_is_path(word) for word in arguments) else [str(SCENARIOS)]
     options = ["-m", "e2e", "--import-mode=importlib", f"--report={report}", *QUIET]
-    command = [sys.executable, "-m", "pytest", *options, *arguments, *paths]
+    # pytest's own folder is shared by all its runs of a user, and two that tidy it up at once can trip over each other.
+    with tempfile.TemporaryDirectory(prefix="trackgauge-run-", ignore_cleanup_errors=True) as scratch:
+        command = [sys.executable, "-m", "pytest", *options, f"--basetemp={scratch}/files", *arguments, *paths]
+        status = _run(command)
+    return _status(status, results)
+
+
+def _run(command: list[str]) -> int:
+    """pytest's exit status. Raises SystemExit when the run was told to end."""
     process = subprocess.Popen(command, preexec_fn=_interrupted_with_its_starter)
     # The terminal tells pytest of Ctrl-C too; it ends its servers and says what it knew, however often it is told.
     told: list[int] = []
@@ -49,7 +57,7 @@ def launch(arguments: list[str], report: Path) -> int:
     status = process.wait()
     if told:
         raise SystemExit(128 + told[0])
-    return _status(status, results)
+    return status
 
 
 def _interrupted_with_its_starter() -> None:

@@ -127,6 +127,7 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int, files: Sequence[Path
             "--covering": mutant.violates,
             "--report": folder,
             "--engine": engine.url,
+            "--basetemp": Path(folder, "files"),
             "--first-run": block % RUN_BLOCKS * RUNS_PER_MUTANT,
         }
         arguments = [f"{name}={value}" for name, value in options.items()]

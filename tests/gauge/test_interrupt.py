@@ -37,7 +37,8 @@ class Run:
         file = folder / "scenarios" / "test_stuck.py"
         file.parent.mkdir()
         file.write_text(SCENARIO, encoding="utf-8")
-        command = [sys.executable, "-m", *program, "-s", "-p", "no:cacheprovider"]
+        own = [f"--basetemp={folder / 'files'}"] if program is PYTEST else []
+        command = [sys.executable, "-m", *program, "-s", "-p", "no:cacheprovider", *own]
         self.process = subprocess.Popen(
             [*command, *arguments, str(file)],
             stdout=subprocess.PIPE,

@@ -19,7 +19,8 @@ def test_where_nothing_is_recorded_no_requirement_on_records_passes(tmp_path: Pa
     profile = tmp_path / "nothing.toml"
     profile.write_text(profile_of(load()["keeps-nothing"], tmp_path / "ran"))
     scenarios = [str(HOUSE / "scenarios" / folder) for folder in OF_RECORDS]
-    command = [sys.executable, "-m", "pytest", "-m", "e2e", "--system", str(profile), "--report", str(tmp_path), *QUIET]
+    command = [sys.executable, "-m", "pytest", "-m", "e2e", "--system", str(profile), "--report", str(tmp_path)]
+    command += [f"--basetemp={tmp_path / 'files'}", *QUIET]
     subprocess.run([*command, *scenarios], cwd=tmp_path, check=False, capture_output=True)
     report = ndjson.read(tmp_path / "results.ndjson")
     assert not report.errors
