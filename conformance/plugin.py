@@ -86,7 +86,7 @@ async def scene(request: pytest.FixtureRequest, world: "World", proxy: "ProxyUnd
     if case is not None:
         case.evidence_of.append(scene)
     yield scene
-    await scene.client.close()
+    await scene.close()
 
 
 @pytest.fixture

@@ -33,13 +33,20 @@ class Scene(Agents):
         super().__init__(proxy, run)
         self.engine = engine
         self.client = PlainClient(proxy.url)
+        self._elsewhere: list[Scene] = []
         self._tenants: list[str] = []
 
     def at(self, proxy: ProxyUnderTest) -> "Scene":
         """The same run played through another proxy."""
         other = Scene(self.engine, proxy, self.run)
         other.conversations, other.sessions, other._tenants = self.conversations, self.sessions, self._tenants
+        self._elsewhere.append(other)
         return other
+
+    async def close(self) -> None:
+        """Leaves every call that is still under way, at other proxies too."""
+        for scene in (self, *self._elsewhere):
+            await scene.client.close()
 
     # What the model does
 

@@ -65,10 +65,12 @@ async def test_after_each_fault_the_next_call_is_served(scene: Scene, check: Che
 async def _no_http(scene: Scene) -> None:
     address = urlsplit(scene.proxy.url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
-    writer.write(b"\x16\x03\x01\x00\xa5 hello\r\n\r\n")
-    writer.write_eof()
-    await reader.read()
-    writer.close()
+    try:
+        writer.write(b"\x16\x03\x01\x00\xa5 hello\r\n\r\n")
+        writer.write_eof()
+        await reader.read()
+    finally:
+        writer.close()
 
 
 async def _leaves_in_the_middle_of_its_request(scene: Scene) -> None:

@@ -92,17 +92,23 @@ class Wire:
     async def _carry(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         try:
             head, body = await _message(client)
+            await self._carry_message(head, body, to_client)
         except asyncio.IncompleteReadError:
-            to_client.close()
             return
+        finally:
+            to_client.close()
+
+    async def _carry_message(self, head: bytes, body: bytes, to_client: asyncio.StreamWriter) -> None:
         loss = self._losses.pop(0) if self._mark in body and self._losses else None
         if loss is not None and loss.late:
             to_client.transport.abort()
             await self._delivers.wait()
         if loss is not None and loss.given_up:
             to_proxy = (await self._asked(head, body))[1]
-            await self._gives_up.wait()
-            to_proxy.transport.abort()
+            try:
+                await self._gives_up.wait()
+            finally:
+                to_proxy.transport.abort()
             to_client.transport.abort()
             return
         answer_head, answer = await self._ask(head, self._edit(body))
@@ -118,13 +124,14 @@ class Wire:
         await to_client.drain()
         if loss is not None and not loss.clean:
             to_client.transport.abort()
-        to_client.close()
 
     async def _ask(self, head: bytes, body: bytes) -> tuple[bytes, bytes]:
         """The head and the decoded body of the proxy's answer."""
         proxy, to_proxy = await self._asked(head, body)
-        answer = await proxy.read(-1)
-        to_proxy.close()
+        try:
+            answer = await proxy.read(-1)
+        finally:
+            to_proxy.close()
         answer_head, _, rest = answer.partition(b"\r\n\r\n")
         is_chunked = b"transfer-encoding: chunked" in answer_head.lower()
         return answer_head + b"\r\n\r\n", _unchunked(rest) if is_chunked else rest
