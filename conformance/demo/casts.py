@@ -45,7 +45,8 @@ class Cast:
 
     ``delegate`` is the turn that starts a sub-agent, None if it has none. ``starts`` tells how the agent is started
     for a conversation that needs more than its default; a kind in ``unrecorded`` is not played, with the reason.
-    ``waits_for_child``: its sub-agents are done before it goes on; else the model's next answer is held until then.
+    ``beside_child`` starts an agent that goes on while its sub-agent works, with what to call when that one is done:
+    the model's next answer is held until then. None for one that waits by itself.
     ``cut_after`` is how many bytes of the answer get through before the cut, head included.
     """
 
@@ -54,7 +55,7 @@ class Cast:
     command: Callable[[str], Turn]
     end: Callable[[str], Turn]
     delegate: Turn | None = None
-    waits_for_child: bool = True
+    beside_child: Callable[[str, str, Callable[[], None]], Agent] | None = None
     side_calls: Sequence[JSON] = ()
     starts: dict[Kind, Start] = field(default_factory=dict)
     commands_before_compaction: int = 4
@@ -69,7 +70,7 @@ class Cast:
             both = self.command("echo one  # {tag}")["calls"] + self.command("echo two")["calls"]
             scopes["main"]["turns"] = [{"calls": both}, turns[-1]]
         elif kind is Kind.SUBAGENT and self.delegate is not None:
-            meanwhile = [] if self.waits_for_child else [{**turns[0], "gate": GATE}]
+            meanwhile = [] if self.beside_child is None else [{**turns[0], "gate": GATE}]
             scopes["main"]["turns"] = [self.delegate, *meanwhile, turns[-1]]
             scopes["child"] = {"turns": [self.command("echo child  # {tag}"), self.end("{tag} Looked into it.")]}
         elif kind is Kind.COMPACTION:
@@ -172,7 +173,7 @@ CASTS: tuple[Cast, ...] = (
         lambda url, session: Codex(url, session=session, model=MODEL),
         command=lambda text: _call("exec_command", cmd=text),
         end=_says,
-        waits_for_child=False,
+        beside_child=lambda url, session, done: Codex(url, session=session, model=MODEL, child_ended=done),
         delegate=_call("multi_agent_v1__spawn_agent", message="{tag:child} Look into it. {tag}"),
         side_calls=_TOOLLESS_SUMMARY,
         starts={Kind.COMPACTION: lambda url, session: Codex(url, session=session, model=MODEL, compact_at=1500)},

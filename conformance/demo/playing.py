@@ -44,8 +44,10 @@ class Stage:
         if kind is Kind.CUT:
             async with CuttingWire(self.proxy.url, cast.cut_after) as wire:
                 await start(wire.url, f"demo-{run}").run(task)
-        elif kind is Kind.SUBAGENT and not cast.waits_for_child:
-            await asyncio.gather(start(self.proxy.url, f"demo-{run}").run(task), self._open_when_child_is_done(run))
+        elif kind is Kind.SUBAGENT and cast.beside_child is not None:
+            done = asyncio.Event()
+            agent = cast.beside_child(self.proxy.url, f"demo-{run}", done.set)
+            await asyncio.gather(agent.run(task), self._open_after(done, run))
         else:
             await start(self.proxy.url, f"demo-{run}").run(task)
         after = [row["session_id"] for row in await self.proxy.sessions()]
@@ -53,9 +55,8 @@ class Stage:
         answer = await self.rebuild.ask({"sessions": envelopes})
         return told(answer, envelopes)
 
-    async def _open_when_child_is_done(self, run: int) -> None:
-        """When the parent's first answer and both of its child's are out."""
-        await self.engine.wait("finished", run=run, count=3, seconds=60)
+    async def _open_after(self, done: asyncio.Event, run: int) -> None:
+        await done.wait()
         await self.engine.open_gate(TENANT, GATE.replace("{run}", f"{run:06d}"))
 
 
