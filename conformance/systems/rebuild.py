@@ -25,9 +25,11 @@ KEPT_LINES = 256
 READ_BYTES = 1 << 18
 SHOWN_CHARACTERS = 200
 MOST_BYTES = 1 << 28
-"""Of what is read while an answer is awaited; a command that writes more writes without end."""
+"""Of an answer; a command that writes more writes without end."""
+MOST_JUNK = 1 << 22
+"""Bytes of lines before an answer that are none."""
 PATIENCE_QUESTIONS = 3
-"""How many questions in a row may be left unanswered to their deadline, before no more are asked."""
+"""How many questions in a row may be waited for in vain, before no more are asked."""
 
 
 NULL_IF_LEFT_OUT = frozenset({"reason", "reason_code", "error", "parent", "agent", "model"})
@@ -72,6 +74,7 @@ class RebuildUnderTest:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._late_in_a_row = 0
+        self._junk_bytes = 0
         self._unread: list[bytes] = []
         self._lines: deque[bytes] = deque()
         self._started = self._start()
@@ -125,7 +128,9 @@ class RebuildUnderTest:
 
     def _make_ready(self) -> None:
         if self._late_in_a_row >= PATIENCE_QUESTIONS:
-            raise RebuildLate(f"{self.profile.name} was late {PATIENCE_QUESTIONS} times in a row and is asked no more")
+            raise RebuildLate(
+                f"{self.profile.name} let {PATIENCE_QUESTIONS} questions in a row wait in vain and is asked no more"
+            )
         if not self._started.is_alive():
             self.restart()
 
@@ -154,6 +159,8 @@ class RebuildUnderTest:
 
     def _exchange(self, number: str | None, line: bytes, deadline: float, seconds: float) -> dict[str, JSON]:
         self.asked.append((line, None))
+        self._junk_bytes = 0
+        del self.junk[:-KEPT_LINES]
         answer = self._answer_to(number, line, deadline, seconds)
         self.asked[-1] = (line, answer)
         self._late_in_a_row = 0
@@ -231,7 +238,10 @@ class RebuildUnderTest:
                 found = None
             if isinstance(found, dict) and found.get("id") == number:
                 return filled(found)
-            self.junk = [*self.junk[1 - KEPT_LINES :], line.decode(errors="replace")]
+            self.junk.append(line.decode(errors="replace"))
+            self._junk_bytes += len(line) + 1
+            if self._junk_bytes > MOST_JUNK:
+                raise self._endless(self._junk_bytes)
         return None
 
     def _dead(self) -> RebuildDied:
@@ -240,6 +250,7 @@ class RebuildUnderTest:
 
     def _endless(self, read: int) -> RebuildFailed:
         self._started.kill()
+        self._late_in_a_row += 1
         return RebuildFailed(f"{self.profile.name} wrote {read >> 20} MB, and no answer among them", self.tail())
 
     def _late(self, seconds: float) -> RebuildLate:

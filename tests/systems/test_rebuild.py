@@ -1,5 +1,6 @@
 """A rebuild under test, with a stub: questions and answers, junk, silence and death."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,3 +93,24 @@ def test_keys_that_an_answer_may_leave_out_are_filled_as_the_contract_has_them()
     assert rebuild.filled(answer) == full
     assert rebuild.filled({**answer, "trajectories": None})["trajectories"] is None
     assert set(full["trajectories"][0]) == set(Trajectory.model_fields)
+
+
+def test_a_rebuild_that_writes_without_end_is_ended(system: RebuildUnderTest) -> None:
+    before = time.monotonic()
+    with pytest.raises(rebuild.RebuildFailed, match=r"^stub-rebuild wrote 4 MB, and no answer among them"):
+        system.ask_now(say("endless"))
+    assert time.monotonic() - before < 10
+    assert len(system.ask_now(say("answer"))) > 0
+
+
+def test_a_rebuild_that_was_late_three_times_is_asked_no_more(system: RebuildUnderTest) -> None:
+    for _ in range(rebuild.PATIENCE_QUESTIONS):
+        with pytest.raises(rebuild.RebuildLate, match=r"did not answer within 0\.05 s"):
+            system.ask_now(say("nothing"), seconds=0.05)
+    with pytest.raises(rebuild.RebuildLate, match="let 3 questions in a row wait in vain and is asked no more"):
+        system.ask_now(say("answer"))
+
+
+def test_an_answer_of_another_form_is_no_answer(system: RebuildUnderTest) -> None:
+    with pytest.raises(rebuild.NotAnAnswer, match=r"is not of the contract's form: outcome: Field required$"):
+        system.ask_now(say("formless"))

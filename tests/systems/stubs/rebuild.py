@@ -12,6 +12,8 @@ def main() -> None:
         order = question["source"]["envelope"]
         if order.get("say") == "junk":
             sys.stdout.write('loading the tokenizer…\n{"id": "another"}\n[]\n')
+        while order.get("say") == "endless":
+            sys.stdout.write("no answer\n" * 10_000)
         if order.get("say") == "flood":
             sys.stdout.write("x" * (1 << 20) + "\n")
         if order.get("say") == "nothing":
@@ -23,6 +25,8 @@ def main() -> None:
             sys.stderr.flush()
             os._exit(1)
         answer = {"id": question["id"], "outcome": "failed", "withheld": True, "pid": os.getpid(), "question": question}
+        if order.get("say") == "formless":
+            del answer["outcome"]
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
