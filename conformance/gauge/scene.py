@@ -9,12 +9,15 @@ from typing import Any
 
 from conformance.gauge.agents import MODEL as MODEL
 from conformance.gauge.agents import Agents
+from conformance.gauge.check import Inconclusive
 from conformance.systems.engine import FakeEngine
 from conformance.systems.proxy import ProxyUnderTest
 from fakes.harnesses.plain import AnyHeaders, Call, PlainClient, Reply
 
 PLAYBOOKS = Path(__file__).parent.parent / "playbooks"
 EVIDENCE_SECONDS = 5.0
+RECORDED_SECONDS = 10.0
+ASK_AGAIN_SECONDS = 0.005
 JSON = Any
 Record = dict[str, JSON]
 Row = dict[str, JSON]
@@ -128,6 +131,17 @@ class Scene(Agents):
             return [found.record for found in self.proxy.disk_records(identity) if found.record is not None]
         answer = await self.proxy.completions_answer(identity)
         return [] if answer.status == 404 else self.proxy.records_in(answer, identity)
+
+    async def until_recorded(self, session: str, count: int) -> None:
+        """Until the proxy tells so many records of a session: an engine that is done says nothing of their order.
+
+        Raises Inconclusive where they are not there within ``RECORDED_SECONDS``.
+        """
+        deadline = asyncio.get_running_loop().time() + RECORDED_SECONDS
+        while (found := len(await self.records(session))) < count:
+            if asyncio.get_running_loop().time() > deadline:
+                raise Inconclusive(f"{found} calls of {session} were recorded, not {count}")
+            await asyncio.sleep(ASK_AGAIN_SECONDS)
 
     async def ledger(self, *, tenant: str | None = None, everything: bool = False) -> list[Row]:
         """The engine's account of this run: its generations, or ``everything`` it was asked."""

@@ -21,9 +21,9 @@ ASKS_FOR_A_SUMMARY = "Write a summary of this conversation so that the work can 
 
 
 async def titles(scene: Scene) -> None:
-    """opencode in each scope of ``TITLES``. The first two go by the order in which the engine has finished."""
-    await asyncio.gather(titled(scene, "before"), _open_once(scene, 1, "turn"))
-    await asyncio.gather(titled(scene, "after"), _open_once(scene, 5, "title"))
+    """opencode in each scope of ``TITLES``. The first two go by the order in which their records are there."""
+    await asyncio.gather(titled(scene, "before"), _open_once(scene, "before", 1, "turn"))
+    await asyncio.gather(titled(scene, "after"), _open_once(scene, "after", 2, "title"))
     await asyncio.gather(
         _asked_again(scene),
         titled(scene, "failed"),
@@ -87,7 +87,6 @@ async def _asked_again(scene: Scene) -> None:
         await wire.deliver()
 
 
-async def _open_once(scene: Scene, finished: int, gate: str) -> None:
-    """Opens a gate once so many answers of this run are out."""
-    await scene.engine.wait("finished", run=scene.run, count=finished)
+async def _open_once(scene: Scene, name: str, recorded: int, gate: str) -> None:
+    await scene.until_recorded(scene.session(name), recorded)
     await scene.engine.open_gate("spoken", f"{gate}-{scene.run:06d}")
