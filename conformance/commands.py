@@ -127,7 +127,7 @@ def schema(
         str,
         typer.Argument(
             help="playbook, ledger, exchanges, results, record, session-list, envelope, "
-            "rebuild-request or rebuild-answer."
+            "rebuild-request, rebuild-answer, rollout-request or rollout-answer."
         ),
     ],
 ) -> None:

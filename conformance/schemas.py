@@ -63,6 +63,18 @@ def _rebuild_answer() -> JSONSchema:
     return RebuildAnswer.model_json_schema()
 
 
+def _rollout_request() -> JSONSchema:
+    from conformance.contract.rollouts import RolloutRequest
+
+    return RolloutRequest.model_json_schema()
+
+
+def _rollout_answer() -> JSONSchema:
+    from conformance.contract.rollouts import Collected
+
+    return Collected.model_json_schema()
+
+
 SCHEMAS: dict[str, Callable[[], JSONSchema]] = {
     "playbook": _playbook,
     "ledger": _ledger,
@@ -73,6 +85,8 @@ SCHEMAS: dict[str, Callable[[], JSONSchema]] = {
     "envelope": _envelope,
     "rebuild-request": _rebuild_request,
     "rebuild-answer": _rebuild_answer,
+    "rollout-request": _rollout_request,
+    "rollout-answer": _rollout_answer,
 }
 
 

@@ -1,0 +1,1 @@
+"""The rollout life cycle of the reference: spawn, ready, run harness, tear down, collect."""
