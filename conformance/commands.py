@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+
 from conformance.requirements.catalogue import load
 from conformance.requirements.form import CatalogueError
 from conformance.requirements.listing import listing
+from conformance.systems.command import app as systems_app
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 
@@ -19,6 +21,8 @@ app = typer.Typer(
     help="Judge token-capture proxies and rollout rebuilds from outside.\n\n"
     "Start with: trackgauge run   (the built-in reference, in seconds, without GPU, network or Docker)",
 )
+
+app.add_typer(systems_app, name="systems")
 
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 

@@ -2,7 +2,10 @@
 
 A command line of a profile may use ``{python} {here} {config} {log_dir} {host} {port} {engine}``: the interpreter,
 the folder of the profile, the routing file written for this run, the directory for records, the address to listen on,
-and the engine's base URL. It runs in a folder of its own. Any other name in braces is refused (see ``placeholders``).
+and the engine's base URL; a profile with an ``[install]`` table also ``{venv} {checkout}``, and its interpreter is the
+one installed there. It runs in a folder of its own. Any other name in braces is refused (see ``placeholders``).
+
+A profile may say ``like = "NAME"``: what it does not say itself, key by key of the topmost level, is as there.
 """
 
 import sys
@@ -14,7 +17,8 @@ from pathlib import Path
 from typing import Literal
 
 from conformance.contract.vocabulary import SystemKind
-from conformance.systems import placeholders
+from conformance.systems import needs, placeholders
+from conformance.systems.needs import Needs
 from conformance.systems.tables import ProfileError, Table
 
 HERE = Path(__file__).parent
@@ -24,8 +28,8 @@ DEFAULT_NAMES = ("reference", "reference-rebuild")
 
 OF_THE_PROFILE = ("python", "here")
 """Placeholders that every text to fill may use."""
-OF_A_START = (*OF_THE_PROFILE, "config", "log_dir", "host", "engine")
-"""Those of a proxy that the suite starts; its command may use ``{port}`` too."""
+OF_A_START = ("config", "log_dir", "host", "engine")
+"""Further ones of a proxy that the suite starts; its command may use ``{port}`` too."""
 Address = Literal["announced", "given"]
 ADDRESSES: tuple[Address, ...] = ("announced", "given")
 RoutingForm = Literal["contract", "template"]
@@ -115,7 +119,7 @@ class Retrieval:
 class Profile:
     """One system under test. A field that has no meaning for its kind is None or empty.
 
-    ``python`` is the interpreter that ``{python}`` stands for; ``requires_python`` and ``install`` say what is needed.
+    ``python`` is the interpreter that ``{python}`` stands for; ``install`` is what has to be there, None if nothing.
     """
 
     file: Path
@@ -126,8 +130,7 @@ class Profile:
     version_command: tuple[str, ...]
     capabilities: frozenset[str]
     python: str
-    requires_python: str | None
-    install: str
+    install: Needs | None
     start: Start | None
     attach: Attach | None
     routing: Routing | None
@@ -136,7 +139,8 @@ class Profile:
 
     def fill(self, text: str, values: Mapping[str, str]) -> str:
         """``text`` with the placeholders replaced that have a value; other braces stay as they are."""
-        known = {"python": self.python, "here": str(self.file.absolute().parent), **values}
+        own = {"python": self.python, "here": str(self.file.absolute().parent), **needs.places(self.install)}
+        known = {**own, **values}
         return placeholders.fill(text, known)
 
 
@@ -175,32 +179,46 @@ def choose(asked: list[str]) -> dict[SystemKind, Profile]:
 
 def load(path: Path) -> Profile:
     """Raises :class:`ProfileError`."""
-    table = Table.read(path)
+    table = _whole(path)
     kind = SystemKind(table.one_of("kind", list(SystemKind)))
     if kind not in (SystemKind.PROXY, SystemKind.REBUILD):
         raise table.wrong("kind", f"{kind} is reserved for later; expected proxy or rebuild")
     proxy = kind is SystemKind.PROXY
+    name = table.take("name", str)
+    install = needs.read(table.optional_table("install"), name)
     profile = Profile(
         file=path,
-        name=table.take("name", str),
+        name=name,
         kind=kind,
         about=table.take("about", str, ""),
         version=table.optional("version", str),
         version_command=table.strings("version_command", ()),
         capabilities=_capabilities(table),
-        python=table.take("python", str, sys.executable),
-        requires_python=table.optional("requires_python", str),
-        install=table.take("install", str, ""),
-        start=_start(table, proxy),
+        python=table.take("python", str, sys.executable if install is None else str(install.interpreter)),
+        install=install,
+        start=_start(table, proxy, _of_the_profile(install)),
         attach=_attach(table.optional_table("attach")) if proxy else None,
         routing=_routing(table.optional_table("routing"), path) if proxy else None,
         carriers=_carriers(table.optional_table("session")) if proxy else {},
         retrieval=_retrieval(table.optional_table("retrieval")) if proxy else None,
     )
     table.done()
-    placeholders.refuse_unknown(table, "version_command", profile.version_command, OF_THE_PROFILE)
+    placeholders.refuse_unknown(table, "version_command", profile.version_command, _of_the_profile(install))
     _check_as_a_whole(profile, table)
     return profile
+
+
+def _whole(path: Path) -> Table:
+    """With what it takes from the profile it is like."""
+    table = Table.read(path)
+    like = table.optional("like", str)
+    return table if like is None else Table.read(path.with_name(f"{like}.toml")).overlaid(table)
+
+
+def _of_the_profile(install: Needs | None) -> tuple[str, ...]:
+    if install is None:
+        return OF_THE_PROFILE
+    return (*OF_THE_PROFILE, "venv") if install.checkout is None else (*OF_THE_PROFILE, "venv", "checkout")
 
 
 def _capabilities(table: Table) -> frozenset[str]:
@@ -211,7 +229,7 @@ def _capabilities(table: Table) -> frozenset[str]:
     return frozenset(declared)
 
 
-def _start(profile: Table, listens: bool) -> Start | None:
+def _start(profile: Table, listens: bool, own: tuple[str, ...]) -> Start | None:
     table = profile.optional_table("start")
     if table is None:
         return None
@@ -225,7 +243,7 @@ def _start(profile: Table, listens: bool) -> Start | None:
         setup=tuple(_setup(entry) for entry in table.tables("setup")) if listens else (),
     )
     table.done()
-    known = OF_A_START if listens else OF_THE_PROFILE
+    known = (*own, *OF_A_START) if listens else own
     placeholders.refuse_unknown(table, "command", start.command, (*known, "port") if listens else known)
     for name, value in start.env.items():
         placeholders.refuse_unknown(table, f"env.{name}", [value], known)
@@ -241,7 +259,7 @@ def _start(profile: Table, listens: bool) -> Start | None:
 def _setup(table: Table) -> Setup:
     setup = Setup(table.take("method", str, "POST"), table.take("path", str), table.take("json", str, ""))
     table.done()
-    placeholders.refuse_unknown(table, "json", [setup.json], OF_A_START)
+    placeholders.refuse_unknown(table, "json", [setup.json], (*OF_THE_PROFILE, *OF_A_START))
     return setup
 
 

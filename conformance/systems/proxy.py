@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from conformance.systems import guard, routing
+from conformance.systems import guard, needs, routing
 from conformance.systems.calls import Answer, Headers, call
 from conformance.systems.profiles import PARENT_CAPABILITY, SESSION_PREFIX, Profile, Retrieval
 from conformance.systems.retrieval import DiskRecord, Record, in_contract_form, read_file, rows_of
@@ -291,6 +291,9 @@ def _plan(
 ) -> ServerCommand:
     if profile.start is None:
         raise NotOurs(f"{profile.name} is attached to, not started")
+    lacking = None if profile.install is None else needs.lacking(profile.install)
+    if lacking is not None:
+        raise SystemNotStarted(profile.name, lacking)
     if files is None:
         log_dir.parent.mkdir(parents=True, exist_ok=True)
         files = Path(tempfile.mkdtemp(prefix=f"{log_dir.name}-proxy-", dir=log_dir.parent))

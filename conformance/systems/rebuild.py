@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.systems import guard
+from conformance.systems import guard, needs
 from conformance.systems.calls import SystemFailed
 from conformance.systems.profiles import Profile
 from conformance.systems.servers import SystemNotStarted
@@ -138,6 +138,9 @@ class RebuildUnderTest:
         start = self.profile.start
         if start is None:
             raise SystemNotStarted(self.profile.name, "its profile has no [start]")
+        lacking = None if self.profile.install is None else needs.lacking(self.profile.install)
+        if lacking is not None:
+            raise SystemNotStarted(self.profile.name, lacking)
         own = {name: self.profile.fill(value, {}) for name, value in start.env.items()}
         try:
             started = guard.start(

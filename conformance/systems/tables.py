@@ -38,6 +38,10 @@ class Table:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ProfileError(shown, "", f"is not TOML: {error}") from None
 
+    def overlaid(self, other: "Table") -> "Table":
+        """This one, with what is left of ``other`` in the place of its own. Mistakes are told of the other's file."""
+        return Table({**self._left, **other._left}, other.file, other.at)
+
     def key(self, name: str) -> str:
         return f"{self.at}.{name}" if self.at else name
 

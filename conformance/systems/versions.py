@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from conformance.systems import guard
+from conformance.systems import guard, needs
 from conformance.systems.profiles import Profile
 
 UNKNOWN = "unknown"
@@ -18,6 +18,9 @@ def version_of(profile: Profile, files: Path) -> str:
         return profile.version
     if not profile.version_command:
         return UNKNOWN
+    lacking = None if profile.install is None else needs.lacking(profile.install)
+    if lacking is not None:
+        return f"{UNKNOWN} ({lacking})"
     command = [profile.fill(word, {}) for word in profile.version_command]
     log = files / f"{profile.name}-version.log"
     try:

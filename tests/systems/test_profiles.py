@@ -182,8 +182,9 @@ def test_a_profile_can_carry_a_system_of_another_make(tmp_path: Path) -> None:
         kind = "proxy"
         version = "0.1.0"
         python = "/somewhere/bin/python"
-        install = "rival==0.1.0"
         capabilities = ["chat", "session-url", "retrieval-http"]
+        [install]
+        packages = ["rival==0.1.0"]
         [start]
         command = ["{python}", "-m", "rival", "--worker", "{engine}/v1", "--port", "{port}"]
         address = "given"
