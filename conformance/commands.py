@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-
 from conformance.requirements.catalogue import load
 from conformance.requirements.form import CatalogueError
 from conformance.requirements.listing import listing
