@@ -37,6 +37,11 @@ def run(
     covering: Annotated[str, typer.Option(metavar="IDS", help="Only these ids or families: STR-007,CAP.")] = "",
     strict: Annotated[bool, typer.Option(help="SHOULD and MAY fail the run too.")] = False,
     with_project: Annotated[bool, typer.Option(help="This project's own decisions count for others too.")] = False,
+    known_failures: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|DIR|none", help="What the system is known to fail. Default: the list that ships."),
+    ] = None,
+    write_known_failures: Annotated[bool, typer.Option(help="Write that list from this run; reasons stay.")] = False,
     report: Annotated[Path, typer.Option(help="Where results.ndjson, summary.json and junit.xml go.")] = Path("report"),
 ) -> None:
     """Judge a system and write a report. Further arguments go to pytest (-k, -x, -n auto, …).
@@ -51,6 +56,8 @@ def run(
     arguments += [f"--covering={covering}"] if covering else []
     arguments += ["--strict-levels"] if strict else []
     arguments += ["--with-project"] if with_project else []
+    arguments += [f"--known-failures={known_failures}"] if known_failures is not None else []
+    arguments += ["--write-known-failures"] if write_known_failures else []
     try:
         raise typer.Exit(launch([*arguments, *context.args], report.absolute()))
     except ReportFolderError as error:

@@ -35,7 +35,10 @@ class NotConforming(Exception):
 
 @dataclass
 class Case:
-    """``scene`` and ``dead`` are set by the fixtures that a scenario asks for."""
+    """``scene`` and ``dead`` are set by the fixtures that a scenario asks for.
+
+    ``only_known`` tells of a scenario that ended that nothing failed in it but what is listed as known.
+    """
 
     scenario: str
     covered: tuple[str, ...]
@@ -51,6 +54,7 @@ class Case:
     evidence_of: list["HasEvidence"] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     errors: list[SuiteError] = field(default_factory=list)
+    only_known: bool = False
     _unreadable: str | None = None
 
     def __post_init__(self) -> None:
@@ -127,7 +131,10 @@ class Case:
 
     def _settle(self, rulings: list[Ruling], evidence_file: str | None = None) -> None:
         unique = {one.requirement: one for one in rulings}
-        self.results += self.judge.settle(self.scenario, unique.values(), self._seconds(), evidence_file)
+        lines = self.judge.settle(self.scenario, unique.values(), self._seconds(), evidence_file)
+        verdicts = {line.verdict for line in lines}
+        self.only_known = Verdict.KNOWN in verdicts and not verdicts & {Verdict.FAIL, Verdict.ERROR}
+        self.results += lines
 
     def _seconds(self) -> float:
         return time.monotonic() - self.began

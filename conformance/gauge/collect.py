@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.contract import CONTRACT_VERSION
+from conformance.gauge.known import entries_of, with_stale
 from conformance.gauge.options import Chosen
 from conformance.report.results import Footer, Header, Report, Result, SuiteError
 from conformance.report.summary import ExitStatus, exit_status
@@ -25,7 +26,10 @@ UNASKED = Path(".pytest_cache", "trackgauge")
 
 @dataclass
 class Collected:
-    """One run as it comes in. ``not_started`` is the one line of a system that did not start."""
+    """One run as it comes in.
+
+    ``not_started`` is the one line of a system that did not start; ``cut`` tells that not all was played.
+    """
 
     chosen: Chosen
     results: list[Result] = field(default_factory=list)
@@ -33,6 +37,7 @@ class Collected:
     scenarios: int = 0
     servers: Counter[str] = field(default_factory=Counter)
     not_started: str | None = None
+    cut: bool = False
     _pairs: set[tuple[str, str]] = field(default_factory=set)
     began: float = field(default_factory=time.monotonic)
     began_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -57,11 +62,16 @@ class Collected:
     def status(self) -> ExitStatus:
         if self.not_started is not None:
             return ExitStatus.NO_SYSTEM
-        return exit_status(self.results, self.errors, self.chosen.strict, nothing_ran=not self.results)
+        return exit_status(self._judged(), self.errors, self.chosen.strict, nothing_ran=not self.results)
+
+    def _judged(self) -> list[Result]:
+        """The lines, with what only the whole run can tell: which of the listed failures are stale."""
+        whole = self.chosen.whole_run and not self.cut and self.not_started is None
+        return with_stale(self.results, entries_of(self.chosen.known), whole)
 
     def close(self) -> Report:
         """The whole run as a report, lines in an order that does not depend on which worker was faster."""
-        results = sorted(self.results, key=lambda line: (line.requirement, line.scenario))
+        results = sorted(self._judged(), key=lambda line: (line.requirement, line.scenario))
         errors = sorted(self.errors, key=lambda line: (line.scenario, line.reason))
         footer = Footer(
             seconds=round(time.monotonic() - self.began, 2),

@@ -1,11 +1,12 @@
 """The options that the plugin adds to pytest, and what they say once they were judged."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from conformance.contract.vocabulary import SystemKind
+from conformance.gauge.known import Lists, is_whole, lists_for
 from conformance.requirements.catalogue import Catalogue, load
 from conformance.requirements.form import CatalogueError
 from conformance.systems.profiles import Profile, choose
@@ -14,7 +15,10 @@ from conformance.systems.tables import ProfileError
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What this run judges and by what. ``catalogue`` may be cut to a frozen set; ``whole`` never is."""
+    """What this run judges and by what. ``catalogue`` may be cut to a frozen set; ``whole`` never is.
+
+    ``whole_run`` says that no option narrows the run to some of the scenarios.
+    """
 
     profiles: dict[SystemKind, Profile]
     catalogue: Catalogue
@@ -26,6 +30,9 @@ class Chosen:
     report: Path | None
     engine: str | None
     first_run: int
+    known: Lists = field(default_factory=dict)
+    write_known: bool = False
+    whole_run: bool = True
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -47,6 +54,16 @@ def add_options(parser: pytest.Parser) -> None:
         "--with-project", action="store_true", help="this project's own decisions count for foreign systems too"
     )
     group.addoption(
+        "--known-failures",
+        default=None,
+        metavar="FILE|DIR|none",
+        help="what the system is known to fail: a file, a folder with NAME.toml, or none. Default: the one that ships, "
+        "or that lies beside the profile as NAME.known_failures.toml",
+    )
+    group.addoption(
+        "--write-known-failures", action="store_true", help="write that file from this run; its reasons are kept"
+    )
+    group.addoption(
         "--engine", default=None, metavar="URL", help="a fake vLLM that runs already, its tenants registered"
     )
     group.addoption("--first-run", type=int, default=0, help="with --engine: the number that runs are counted from")
@@ -60,6 +77,8 @@ def judge_options(config: pytest.Config) -> Chosen:
         set_name = config.getoption("--requirements")
         catalogue = whole if set_name is None else load(set_name)
         profiles = choose(config.getoption("--system"))
+        writing = config.getoption("--write-known-failures")
+        known = lists_for(config.getoption("--known-failures"), profiles, whole, writing)
     except (CatalogueError, ProfileError) as error:
         raise pytest.UsageError(str(error)) from None
     report = config.getoption("--report")
@@ -73,6 +92,9 @@ def judge_options(config: pytest.Config) -> Chosen:
         with_project=config.getoption("--with-project"),
         engine=config.getoption("--engine"),
         first_run=config.getoption("--first-run"),
+        known=known,
+        write_known=writing,
+        whole_run=is_whole(config),
         report=None if report is None else Path(report).absolute(),
     )
 

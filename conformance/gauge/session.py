@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.contract.vocabulary import SystemKind
+from conformance.gauge import renew
 from conformance.gauge.case import CASE, Case, NotConforming
 from conformance.gauge.check import Inconclusive, Unmet
 from conformance.gauge.collect import COLLECTED, UNASKED, Collected
@@ -22,7 +23,7 @@ from conformance.gauge.settle import Judge, pack, unpack
 from conformance.report import folder as report_folder
 from conformance.report import terminal
 from conformance.report.folder import RESULTS
-from conformance.report.results import SuiteError
+from conformance.report.results import Report, SuiteError
 from conformance.systems import guard
 from conformance.systems.calls import SystemFailed
 from conformance.systems.profiles import DEFAULT_NAMES, PROFILES
@@ -95,6 +96,7 @@ class Session:
                 for kind, profile in chosen.profiles.items()
             },
             strict=chosen.strict,
+            known=chosen.known,
         )
         folder = chosen.report or Path(item.config.rootpath, UNASKED)
         return Case(_scenario_name(item), covered, skipped, judge, folder)
@@ -128,6 +130,8 @@ class Session:
         bad = case.end(raised)
         if bad is None:
             return None
+        if case.only_known:
+            raise pytest.xfail.Exception(bad) from raised
         raise NotConforming(bad) from raised
 
     @pytest.hookimpl(wrapper=True)
@@ -178,7 +182,7 @@ class Session:
         self._counts.update(getattr(node, "workeroutput", {}).get(COUNTS, {}))
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         mine = {"server": guard.counts.server, "refused": guard.counts.refused}
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
@@ -187,6 +191,7 @@ class Session:
         self._counts.update(mine)
         if COLLECTED in self._config.stash:
             self._collected.servers = self._counts
+            self._collected.cut = _was_cut(session, exitstatus)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         collected = self._config.stash.get(COLLECTED, None)
@@ -202,8 +207,17 @@ class Session:
             report_folder.write(folder, report.header, report.results, report.errors, report.footer)
         except OSError as error:
             terminalreporter.write_line(f"{folder}: the report cannot be written: {error.strerror or error}", red=True)
+        if chosen.write_known and collected.not_started is None:
+            self._write_known(report, chosen, terminalreporter)
         with contextlib.suppress(BrokenPipeError):
             terminal.show(report, chosen.whole, terminalreporter._tw._file, str(folder / RESULTS), _again(chosen))
+
+    def _write_known(self, report: Report, chosen: Chosen, terminalreporter: pytest.TerminalReporter) -> None:
+        try:
+            for line in renew.write(report, chosen.known, chosen.whole):
+                terminalreporter.write_line(line)
+        except OSError as error:
+            terminalreporter.write_line(f"the known failures cannot be written: {error}", red=True)
 
     @property
     def _collected(self) -> Collected:
@@ -240,6 +254,12 @@ def _scenario_name(item: pytest.Item) -> str:
     """``streams/test_chat.py::test_a_…[id]``, the same from whichever folder pytest was started."""
     _, _, inside = item.nodeid.rpartition("scenarios/")
     return inside or item.nodeid
+
+
+def _was_cut(session: pytest.Session, exitstatus: int) -> bool:
+    """Whether scenarios that were chosen were not played."""
+    cut_short = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
+    return bool(session.shouldstop or session.shouldfail) or exitstatus in cut_short
 
 
 def _worker_input(config: pytest.Config) -> dict[str, str]:

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from conformance.contract.vocabulary import Level, SystemKind, Verdict
+from conformance.gauge.known import Lists, entries_of, with_known
 from conformance.gauge.verdicts import Ruling
 from conformance.report.plain import JSON, elide, plain
 from conformance.report.results import Result, SuiteError, may_gate
@@ -26,9 +27,11 @@ class Judge:
     names: Mapping[SystemKind, str]
     own: Mapping[SystemKind, bool]
     strict: bool
+    known: Lists = field(default_factory=dict)
 
     def settle(self, scenario: str, rulings: Iterable[Ruling], seconds: float, evidence: str | None) -> list[Result]:
-        return [self._settle_one(scenario, ruling, seconds, evidence) for ruling in rulings]
+        lines = [self._settle_one(scenario, ruling, seconds, evidence) for ruling in rulings]
+        return with_known(lines, entries_of(self.known))
 
     def _settle_one(self, scenario: str, ruling: Ruling, seconds: float, evidence: str | None) -> Result:
         requirement = self.catalogue.get(ruling.requirement) or self.whole[ruling.requirement]

@@ -29,7 +29,7 @@ class Result:
 
     ``expected`` and ``seen`` are short JSON values a reader can compare; ``where`` names the record, frame or file.
     ``reason`` says why a verdict other than pass or fail was given; ``evidence`` is a path below the report folder.
-    ``gates`` says whether this line can fail the run.
+    ``gates`` says whether this line can fail the run. ``disputed`` is a link to where the requirement is in question.
     """
 
     requirement: str
@@ -44,6 +44,7 @@ class Result:
     reason: str | None = None
     evidence: str | None = None
     seconds: float = 0.0
+    disputed: str | None = None
     kind: Literal["result"] = "result"
 
 

@@ -36,7 +36,7 @@ def exit_status(
         return ExitStatus.NOT_CONFORMING
     if nothing_ran or all(result.verdict is Verdict.SKIP for result in results):
         return ExitStatus.NOTHING_RAN
-    if any(result.verdict is Verdict.STALE for result in results):
+    if any(result.verdict is Verdict.STALE and result.gates for result in results):
         return ExitStatus.STALE
     return ExitStatus.AS_EXPECTED
 

@@ -225,6 +225,7 @@ def _block(
     _line(console, "reason", result.reason)
     if result.verdict is Verdict.STALE:
         _line(console, "do", f"it holds now: take {result.requirement} off the known failures")
+    _line(console, "disputed", result.disputed, whole=True)
     _line(console, "harm", sentence.harm if sentence else None)
     _line(console, "evidence", evidence, whole=True)
     _line(console, "again", again(result.scenario), whole=True)
@@ -243,6 +244,7 @@ def _aside(console: Console, together: Sequence[Result]) -> None:
     _title(console, first.verdict, f"{named} · {first.system}")
     _line(console, "scenario", first.scenario, whole=True)
     _line(console, "reason", first.reason)
+    _line(console, "disputed", first.disputed, whole=True)
 
 
 def _title(console: Console, verdict: Verdict, text: str) -> None:
