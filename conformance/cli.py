@@ -7,6 +7,7 @@ SERVERS = {
     "proxy": "conformance.reference.capture.command",
     "fake-vllm": "fakes.vllm.command",
     "rebuild": "conformance.reference.rebuild.command",
+    "rollout": "conformance.reference.rollout.command",
 }
 """Commands with an argument form of their own. They are reached without importing anything else, to start at once."""
 

@@ -1,0 +1,88 @@
+"""The runner as a command: rollouts from a file, or one request a line in and answers out as they come."""
+
+import argparse
+import gc
+import json
+import os
+import sys
+from pathlib import Path
+
+TEACHING = """\
+A rollout goes spawn → ready → run harness → tear down → collect, in one process on one node. What it needs is said in
+one JSON object; `trackgauge schema rollout-request` is its form, `trackgauge schema rollout-answer` that of the answer.
+
+  {"id": "r1", "folder": "out/r1", "model": "policy", "backends": ["http://127.0.0.1:8000"],
+   "proxy": {"spawn": {"command": ["trackgauge", "proxy"], "profile": "routes.yaml",
+                       "variables": {"VLLM_BASE_URL": "{backend}/v1"}}},
+   "harness": {"name": "opencode", "session": "own", "command": ["{python}", "-m", "fakes.harnesses", "opencode",
+               "--base-url", "{base_url}", "--model", "{model}", "--task", "Find out why the build fails."]}}
+
+  trackgauge rollout SPEC.json          one rollout, or one a line of the file; answers on stdout
+  trackgauge rollout --jsonl            requests on stdin as they come, answers in the order in which rollouts end
+  trackgauge rollout --ray SPEC.json    each as a Ray task, on a cluster started for it
+  trackgauge rollout --ray-address HOST:PORT --jsonl        on a cluster that is there
+
+Before its answer a line {"id", "event": "task", "pid", "node"} tells which process runs the rollout, and
+{"id", "op": "cancel"} ends it. A runner that is told to end (TERM) tears all rollouts down and answers for each.
+
+Exit status: 0 all were answered · 2 usage
+"""
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="trackgauge rollout",
+        description="Run agent harnesses behind capture proxies and collect what was captured.",
+        epilog=TEACHING,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("spec", nargs="?", metavar="SPEC.json", help="a request, or a file with one a line")
+    parser.add_argument("--jsonl", action="store_true", help="speak JSON lines on stdin and stdout")
+    parser.add_argument("--at-once", type=_positive, default=1024, metavar="N", help="rollouts under way (%(default)s)")
+    parser.add_argument("--ray", action="store_true", help="as Ray tasks, on a local cluster of this run's own")
+    parser.add_argument("--ray-address", metavar="HOST:PORT", help="as Ray tasks, on a cluster that runs already")
+    given = parser.parse_args(argv)
+    if given.jsonl == (given.spec is not None):
+        parser.error("give either SPEC.json or --jsonl")
+    try:
+        lines = [] if given.jsonl else _lines_of(Path(given.spec))
+    except OSError as error:
+        parser.error(f"{given.spec}: {error.strerror}; give a file with a request, or with one a line")
+    try:
+        _serve(lines, given)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # What is left in the buffer would be written, and complained about, when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def _serve(lines: list[bytes], given: argparse.Namespace) -> None:
+    requests = 0 if given.jsonl else None
+    if given.ray or given.ray_address is not None:
+        from conformance.reference.rollout.rays import serve
+
+        serve(lines, requests, sys.stdout.buffer, given.ray_address)
+        return
+    from conformance.reference.rollout.serving import Serving
+
+    gc.freeze()  # what is loaded stays shared with the tasks that are forked
+    Serving(lines, requests, sys.stdout.buffer, given.at_once).run()
+
+
+def _lines_of(spec: Path) -> list[bytes]:
+    """One object over many lines, or one a line; what cannot be read is then said line by line."""
+    text = spec.read_bytes()
+    try:
+        return [json.dumps(json.loads(text)).encode()]
+    except ValueError:
+        return text.splitlines()
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected 1 or more, seen {text}")
+    return number

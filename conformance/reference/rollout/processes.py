@@ -1,0 +1,116 @@
+"""The commands of a rollout, each under a keeper that ends it when the task ends."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+KEEPER = Path(__file__).with_name("keeper.py")
+MARGIN_SECONDS = 20.0
+"""Beyond the grace, before the keeper itself is given up: it needs a few milliseconds."""
+TAIL_BYTES = 4000
+
+
+class CannotRun(Exception):
+    """Raised when a command does not even begin; the message is one line."""
+
+
+class Kept:
+    """A command under way. The object holds the lifeline: whoever drops it ends the command."""
+
+    def __init__(self, keeper: subprocess.Popen[bytes], told: int, log: Path, grace: float) -> None:
+        self.log = log
+        self._keeper = keeper
+        self._told = told
+        self._grace = grace
+        self._heard = b""
+        self._code: int | None = None
+        self._refused: int | None = None
+
+    def ended(self, seconds: float) -> int | None:
+        """The exit code (negative for a signal), waiting that long at most; None while it runs.
+
+        Raises CannotRun where it never began.
+        """
+        deadline = time.monotonic() + seconds
+        while self._code is None and self._refused is None and self._told >= 0:
+            # poll, not select: with a thousand rollouts in one process descriptors have high numbers.
+            waiting = select.poll()
+            waiting.register(self._told, select.POLLIN)
+            if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                return None
+            self._hear(os.read(self._told, 64))
+        if self._refused is not None:
+            raise CannotRun(os.strerror(self._refused))
+        return self._code
+
+    def end(self) -> int | None:
+        """TERM, grace, KILL for it and all that descends from it; returns when all are gone. May be called again.
+
+        None where the command never began.
+        """
+        if self._keeper.stdin is not None:
+            self._keeper.stdin.close()
+        try:
+            self._keeper.wait(self._grace + MARGIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()  # the kernel then kills the command
+            self._keeper.wait()
+        try:
+            return self.ended(MARGIN_SECONDS)
+        except CannotRun:
+            return None
+        finally:
+            if self._told >= 0:
+                os.close(self._told)
+                self._told = -1
+
+    def tail(self) -> str:
+        """The end of what it wrote."""
+        return tail_of(self.log)
+
+    def _hear(self, more: bytes) -> None:
+        self._heard += more
+        word, _, number = self._heard.decode().strip().partition(" ")
+        if not more:
+            self._code = -signal.SIGKILL  # the keeper was killed, and the kernel killed the command
+        elif self._heard.endswith(b"\n") and word == "refused":
+            self._refused = int(number)
+        elif self._heard.endswith(b"\n"):
+            self._code = int(number)
+
+
+def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path, grace: float) -> Kept:
+    """``env`` is the whole environment; what it writes is appended to ``log``. Raises CannotRun."""
+    here, there = os.pipe()
+    try:
+        with log.open("ab") as sink:
+            keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(KEEPER), str(there), str(grace), *command],
+                stdin=subprocess.PIPE,
+                stdout=sink,
+                stderr=sink,
+                cwd=cwd,
+                env=dict(env),
+                pass_fds=(there,),
+                start_new_session=True,
+            )
+    except (OSError, ValueError) as error:
+        os.close(here)
+        raise CannotRun(str(error)) from None
+    finally:
+        os.close(there)
+    return Kept(keeper, here, log, grace)
+
+
+def tail_of(log: Path) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""

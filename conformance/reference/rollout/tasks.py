@@ -1,0 +1,112 @@
+"""Rollouts on this machine: each in a process of its own, forked from one that has everything loaded.
+
+The process that reads requests and writes answers does nothing else, so that a thousand collections delay nobody; and
+it has one thread, so that forking is safe.
+"""
+
+import ctypes
+import os
+import signal
+import socket
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from conformance.contract.rollouts import Collected, RolloutRequest, TaskStarted
+from conformance.reference.rollout import lifecycle
+from conformance.reference.rollout.protocol import ended_by_others, line_of
+
+SET_PDEATHSIG = 1
+
+
+class ToldToEnd(BaseException):
+    """Raised inside of a task on TERM, so that it tears down on its way out."""
+
+
+@dataclass
+class Task:
+    """A forked rollout; ``answer`` is what it has told so far."""
+
+    request: RolloutRequest
+    pid: int
+    ear: int
+    answer: bytearray = field(default_factory=bytearray)
+
+    def started(self) -> TaskStarted:
+        return TaskStarted(id=self.request.id, pid=self.pid, node=socket.gethostname())
+
+    def end(self) -> None:
+        """It tears down and answers that it was told to."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def hear(self) -> bool:
+        """Reads on; False once it has told all it ever will."""
+        more = os.read(self.ear, 1 << 20)
+        self.answer += more
+        return bool(more)
+
+    def last_line(self) -> bytes:
+        """The answer's line, or one that says how the task ended without any. Blocks for its end."""
+        os.close(self.ear)
+        _, status = os.waitpid(self.pid, 0)
+        if self.answer.endswith(b"\n"):
+            return bytes(self.answer)
+        code = os.waitstatus_to_exitcode(status)
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        why = f"the process of the rollout {how} before it answered"
+        return line_of(ended_by_others(self.request.id, why, captured=lifecycle.is_captured(self.request)))
+
+
+def fork(request: RolloutRequest, backend: str | None, run: Callable[..., Collected] = lifecycle.run) -> Task:
+    """Starts a task. What the starter holds open is closed in it, but the standard streams."""
+    ear, mouth = os.pipe()
+    starter = os.getpid()
+    # Whoever tells it to end while it is still being made is heard once it can tear down.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    pid = os.fork()
+    if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        os.close(mouth)
+        return Task(request, pid, ear)
+    status = 1
+    try:
+        _become_a_task(starter, mouth)
+        answer = line_of(_answer(request, backend, run))
+        with os.fdopen(mouth, "wb") as lines:
+            lines.write(answer)
+        status = 0
+    except Exception:
+        traceback.print_exc()  # into the runner's log; the answer is made by the runner
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _answer(request: RolloutRequest, backend: str | None, run: Callable[..., Collected]) -> Collected:
+    def told(number: int, _: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise ToldToEnd(number)
+
+    try:
+        signal.signal(signal.SIGTERM, told)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        answer = run(request, backend)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        return answer
+    except ToldToEnd:
+        return ended_by_others(request.id, "the rollout was told to end", captured=lifecycle.is_captured(request))
+
+
+def _become_a_task(starter: int, mouth: int) -> None:
+    ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != starter:
+        os._exit(1)
+    os.setsid()  # Ctrl-C is for the starter, which tells its tasks
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.set_inheritable(mouth, False)
+    os.closerange(3, mouth)
+    os.closerange(mouth + 1, 1 << 16)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)  # stdout belongs to the protocol
