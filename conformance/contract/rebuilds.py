@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from conformance.contract.vocabulary import ExcludedWhy, Outcome
+from conformance.contract.vocabulary import ExcludedWhy, Outcome, Part
 
 PROTOCOL_VERSION = 1
 
@@ -29,11 +29,16 @@ class Source(_Line):
 
 
 class RebuildRequest(_Line):
+    """``split`` names what the caller takes as trajectories of their own: the segments of a compacted session, the
+    branches of a fork. What is not named is withheld whole, and a system without that capability withholds it anyway.
+    """
+
     v: int = PROTOCOL_VERSION
     id: str
     op: Literal["rebuild"] = "rebuild"
     source: Source
     allow_partial: bool = True
+    split: list[Part] = Field(default_factory=list)
 
 
 class TraceErrorShape(_Line):

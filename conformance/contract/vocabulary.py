@@ -68,11 +68,23 @@ class ReasonCode(StrEnum):
     NO_RECORDS = "no_records"
 
 
+class Part(StrEnum):
+    """What of a session a caller may ask for apart, instead of having all of it withheld."""
+
+    SEGMENTS = "segments"
+    BRANCHES = "branches"
+
+
 class NoteCode(StrEnum):
-    """Something worth telling about a record that stays in its chain."""
+    """Something worth telling about a record that stands in a trajectory.
+
+    ``segment`` and ``branch`` name the first record of a trajectory that was split off because the caller asked for it.
+    """
 
     REWRITTEN = "rewritten"
     TOOLS_CHANGED = "tools_changed"
     CUT_GENERATION = "cut_generation"
     UNCAPTURED_TURN = "uncaptured_turn"
     TWIN = "twin"
+    SEGMENT = "segment"
+    BRANCH = "branch"

@@ -8,7 +8,7 @@ import selectors
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +98,26 @@ class RebuildUnderTest:
         self._started = self._start()
 
     async def ask(
-        self, source: Mapping[str, JSON], *, allow_partial: bool = True, seconds: float = 30.0
+        self,
+        source: Mapping[str, JSON],
+        *,
+        allow_partial: bool = True,
+        split: Sequence[str] = (),
+        seconds: float = 30.0,
     ) -> dict[str, JSON]:
-        """The answer to ``source`` (exactly one of envelope, sessions, log_dir, url). Raises :class:`RebuildFailed`."""
-        return await asyncio.to_thread(self.ask_now, source, allow_partial=allow_partial, seconds=seconds)
+        """The answer to ``source`` (exactly one of envelope, sessions, log_dir, url). Raises :class:`RebuildFailed`.
+
+        ``split`` asks for segments or branches as trajectories of their own.
+        """
+        return await asyncio.to_thread(self.ask_now, source, allow_partial=allow_partial, split=split, seconds=seconds)
 
     def ask_now(
-        self, source: Mapping[str, JSON], *, allow_partial: bool = True, seconds: float = 30.0
+        self,
+        source: Mapping[str, JSON],
+        *,
+        allow_partial: bool = True,
+        split: Sequence[str] = (),
+        seconds: float = 30.0,
     ) -> dict[str, JSON]:
         """As :meth:`ask`, blocking."""
         with self._lock:
@@ -116,6 +129,7 @@ class RebuildUnderTest:
                 "op": "rebuild",
                 "source": source,
                 "allow_partial": allow_partial,
+                **({"split": list(split)} if split else {}),
             }
             line = json.dumps(question, separators=(",", ":")).encode() + b"\n"
             return self._exchange(number, line, time.monotonic() + seconds, seconds)

@@ -1,13 +1,14 @@
 """The kept calls as runs of certified turns: where a chain breaks or branches, the next run starts."""
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from conformance.contract.rebuilds import Note
-from conformance.contract.vocabulary import NoteCode, ReasonCode
+from conformance.contract.vocabulary import NoteCode, Part, ReasonCode
 from conformance.reference.rebuild.chain import Link, judge, roles_added
 from conformance.reference.rebuild.errors import TraceError
+from conformance.reference.rebuild.segments import carries_on
 from conformance.reference.rebuild.siblings import Family
 from conformance.reference.rebuild.side_calls import Line, Segment
 from conformance.reference.rebuild.turns import Keys, Turn
@@ -36,7 +37,7 @@ class Walk:
     """The runs of an agent's lines, with what was found on the way.
 
     ``answers`` are the generated turns of all valid records; ``invalid_answers`` those of the others, with the
-    error that made them invalid.
+    error that made them invalid. What ``split`` names is cut into pieces without being a finding.
     """
 
     links: dict[str, Link]
@@ -44,22 +45,29 @@ class Walk:
     keys: Keys
     answers: Set[int]
     invalid_answers: Mapping[int, TraceError]
+    split: Set[Part] = frozenset()
     pieces: list[Piece] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
-    def add_line(self, line: Line) -> None:
+    def add_line(self, line: Line, beside: Sequence[Turn] = ()) -> None:
+        """Cuts a conversation into pieces. ``beside`` are calls that may have written a summary for it."""
         self._add(line.segments[0])
+        earlier = list(line.segments[0].turns)
         for segment in line.segments[1:]:
             start = segment.turns[0]
-            self.findings.append(Finding(ReasonCode.HISTORY_REWRITTEN, "a rewritten history starts here", start))
+            if Part.SEGMENTS in self.split and carries_on(earlier, beside, start):
+                self._note(start, NoteCode.SEGMENT)
+            else:
+                self.findings.append(Finding(ReasonCode.HISTORY_REWRITTEN, "a rewritten history starts here", start))
             self._add(segment, known=self.answers)
+            earlier += segment.turns
 
     def _add(self, segment: Segment, known: Set[int] = frozenset()) -> None:
         """Cuts one segment into pieces. Its first history may hold the ``known`` turns of segments before."""
         weights = _weights(segment, self.family)
         if len(segment.roots) > 1:
-            self.findings.append(Finding(ReasonCode.FORK, "several first calls are continued", segment.roots[-1]))
+            self._fork("several first calls are continued", segment.roots[-1], segment.roots[1:])
         open_turns: list[Turn] = []
         homes: dict[str, Piece] = {}
         for root in segment.roots:
@@ -70,11 +78,18 @@ class Walk:
             turn = open_turns.pop()
             children = sorted(self.family.children.get(turn.uuid, []), key=lambda child: weights[child.uuid])
             if len(children) > 1:
-                self.findings.append(Finding(ReasonCode.FORK, "several calls after this one are continued", turn))
+                self._fork("several calls after this one are continued", turn, children[:-1])
             for child in children:
                 heaviest = child is children[-1]
                 homes[child.uuid] = self._place(child, homes[turn.uuid], goes_on=heaviest)
                 open_turns.append(child)
+
+    def _fork(self, detail: str, turn: Turn, branches: Sequence[Turn]) -> None:
+        if Part.BRANCHES not in self.split:
+            self.findings.append(Finding(ReasonCode.FORK, detail, turn))
+            return
+        for branch in branches:
+            self._note(branch, NoteCode.BRANCH)
 
     def _place(self, turn: Turn, home: Piece, goes_on: bool) -> Piece:
         link = self.links[turn.uuid]

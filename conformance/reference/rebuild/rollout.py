@@ -1,10 +1,10 @@
 """The rebuild of a source: each session its own trajectories, the root's outcome the rollout's."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from conformance.contract.rebuilds import RebuildAnswer, RebuildRequest, TraceErrorShape
-from conformance.contract.vocabulary import Outcome, ReasonCode
+from conformance.contract.vocabulary import Outcome, Part, ReasonCode
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.outcome import gravest, is_withheld, outcome_of, sentence
 from conformance.reference.rebuild.pieces import Finding
@@ -15,7 +15,7 @@ from conformance.reference.rebuild.sources import Sessions, read
 def rebuild(request: RebuildRequest) -> RebuildAnswer:
     """The answer to one request. What the trace breaks is told in it; nothing is raised."""
     try:
-        rebuilt = rebuild_sessions(read(request.source))
+        rebuilt = rebuild_sessions(read(request.source), frozenset(request.split))
     except TraceError as error:
         return failed(request.id, error, ReasonCode.NO_RECORDS)
     worst = gravest([session.broken for session in rebuilt.sessions if session.broken] + rebuilt.findings)
@@ -48,11 +48,11 @@ class Rollout:
         return gravest(self.findings)
 
 
-def rebuild_sessions(sessions: Sessions) -> Rollout:
+def rebuild_sessions(sessions: Sessions, split: Set[Part] = frozenset()) -> Rollout:
     """Raises TraceError where the source holds no session at all."""
     if not sessions.found:
         raise sessions.faults[0] if sessions.faults else TraceError(Rule.NO_RECORDS, "no session was captured")
-    rebuilt = [rebuild_session(session) for _, session in sorted(sessions.found.items())]
+    rebuilt = [rebuild_session(session, split) for _, session in sorted(sessions.found.items())]
     main, findings = (rebuilt[0], []) if sessions.alone else choose_root(rebuilt)
     if sessions.faults:
         findings.append(Finding(ReasonCode.RECORDS_LOST, sessions.faults[0].message))

@@ -1,11 +1,11 @@
 """The rebuild of one session: its records validated, split by agent, linked, settled, and cut into trajectories."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.contract.rebuilds import ExcludedRecord, Note, Trajectory
-from conformance.contract.vocabulary import ExcludedWhy, NoteCode, Outcome, ReasonCode
+from conformance.contract.vocabulary import ExcludedWhy, NoteCode, Outcome, Part, ReasonCode
 from conformance.reference.rebuild.agents import Agent, agents
 from conformance.reference.rebuild.chain import links
 from conformance.reference.rebuild.errors import Rule, TraceError
@@ -138,8 +138,11 @@ def _attempt_of(record: Any, error: TraceError, keys: Keys) -> list[Attempt]:
         return []
 
 
-def rebuild_session(session: Session) -> SessionRollout:
-    """Never raises for what the records hold: what they break is told in the answer."""
+def rebuild_session(session: Session, split: Set[Part] = frozenset()) -> SessionRollout:
+    """Never raises for what the records hold: what they break is told in the answer.
+
+    ``split`` names what is delivered as trajectories of their own instead of being withheld.
+    """
     keys = Keys()
     rollout = SessionRollout(session.session_id, session.parent)
     known = validated(session, keys)
@@ -150,15 +153,15 @@ def rebuild_session(session: Session) -> SessionRollout:
     if not known.turns:
         return _failed(rollout, known.errors)
     lost = [Finding(ReasonCode.RECORDS_LOST, "the proxy says that records are lost")] if session.incomplete else []
-    split = agents(known.turns)
-    if sum(agent.is_root for agent in split) > 1:
+    found = agents(known.turns)
+    if sum(agent.is_root for agent in found) > 1:
         lost.append(Finding(ReasonCode.SEVERAL_ROOTS, "several native sessions without a parent"))
-    if not split[0].is_root:
+    if not found[0].is_root:
         lost.append(Finding(ReasonCode.NO_ROOT, "calls of agents and none of the session's own"))
-    for agent in split:
-        finding = _rebuild_agent(agent, rollout, known, keys, lost)
+    for agent in found:
+        finding = _rebuild_agent(agent, rollout, known, keys, lost, split)
         rollout.broken = rollout.broken or finding
-        if agent is split[0]:
+        if agent is found[0]:
             rollout.finding = finding
     return rollout
 
@@ -180,14 +183,19 @@ def _failed(rollout: SessionRollout, errors: Sequence[TraceError]) -> SessionRol
 
 
 def _rebuild_agent(
-    agent: Agent, rollout: SessionRollout, known: Validated, keys: Keys, lost: Sequence[Finding]
+    agent: Agent,
+    rollout: SessionRollout,
+    known: Validated,
+    keys: Keys,
+    lost: Sequence[Finding],
+    split: Set[Part],
 ) -> Finding | None:
     twins = without_twins(agent.turns)
     found_links = links(twins.kept, keys)
     kin = family(twins.kept, found_links)
     choice = choose(lines(segments(kin)))
     answers = {turn.answer for turn in known.turns}
-    walk = Walk(found_links, kin, keys, answers, known.invalid_answers)
+    walk = Walk(found_links, kin, keys, answers, known.invalid_answers, split)
     walk.findings.extend(lost)
     unheard = known.unheard(choice.lines[0])
     if unheard is not None:
@@ -196,7 +204,7 @@ def _rebuild_agent(
     if choice.reason is not None:
         walk.findings.append(Finding(choice.reason, "several conversations that no id tells apart"))
     for line in choice.lines:
-        walk.add_line(line)
+        walk.add_line(line, beside=[*twins.orphans, *kin.orphans, *choice.side_calls])
     last = [turn for turn in twins.kept if not kin.children.get(turn.uuid)]
     overtaken = {turn.uuid for turn in last if known.overtaken(turn)}
     _look_for_unresolved(walk, twins.unsure | kin.unresolved | overtaken)

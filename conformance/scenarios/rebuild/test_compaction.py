@@ -144,7 +144,7 @@ async def test_each_part_of_a_compacted_session_is_trained_once(
 ) -> None:
     made = compacted(2)
     parts = [[turn.truth for turn in part] for part in (made.before, made.after)]
-    answer = await rebuild.ask({"envelope": made.session.envelope()})
+    answer = await rebuild.ask({"envelope": made.session.envelope()}, split=["segments"])
     check.that("REB-067", views.each_trained_once(answer, [call for part in parts for call in part]))
     check.that("REB-067", views.same_sequences(answer, map(views.window, parts)))
 

@@ -149,6 +149,7 @@ async def test_a_fork_is_not_trained_as_one_episode(rebuild: RebuildUnderTest, c
     for session, shared, branches in forks():
         answer = await rebuild.ask({"envelope": session.envelope()})
         check.that("REB-060", triples.withheld(answer))
+        answer = await rebuild.ask({"envelope": session.envelope()}, split=["branches"])
         sampled = [turn.truth for turns in (shared, *branches) for turn in turns]
         check.that("REB-061", views.each_trained_once(answer, sampled))
         ends = [views.window([turn.truth for turn in branch]) for branch in branches]
