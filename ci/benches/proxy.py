@@ -1,20 +1,21 @@
 """What a capture proxy costs: the same calls straight to a fake vLLM, through the reference, and through a peer.
 
 Run as ``ci/bench proxy``. All systems are measured in turns in one run, so that ratios hold on a busy machine; absolute
-figures want an idle one. Records lie on a tmpfs where there is one. Takes two to three minutes, downloads the peer once.
+figures want an idle one. Records lie on a tmpfs where there is one. Takes under
+three minutes, and installs the peer once.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,15 +26,15 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from ci.benches.parts import load  # noqa: E402
-from conformance.systems import profiles  # noqa: E402
+from conformance.systems import needs, profiles  # noqa: E402
 from conformance.systems.engine import FakeEngine, start_engine  # noqa: E402
+from conformance.systems.install import CannotInstall, install  # noqa: E402
 from conformance.systems.profiles import Profile  # noqa: E402
 from conformance.systems.proxy import ProxyUnderTest, start_proxy  # noqa: E402
 from conformance.systems.routing import Route  # noqa: E402
+from conformance.systems.tables import ProfileError  # noqa: E402
 
 PEER = ROOT / "ci" / "benches" / "peers" / "rllm-model-gateway.toml"
-PEER_PACKAGE = "rllm-model-gateway==0.1.0"
-PEER_PLACE = ROOT / ".cache" / "benches" / "rllm-model-gateway"
 MEMORY_DISK = Path("/dev/shm")
 MODEL = "policy-model"
 TASK = "⟦000001:00:0000⟧ "
@@ -96,7 +97,8 @@ class System:
     idle: float = 0.0
 
     def head(self) -> str:
-        path, headers = "/t/main/v1", ()
+        path: str = "/t/main/v1"
+        headers: tuple[tuple[str, str], ...] = ()
         if self.proxy is not None:
             carried = self.proxy.carry("{session}")
             path, headers = carried.base_path.replace("%7B", "{").replace("%7D", "}"), carried.headers
@@ -117,14 +119,12 @@ def _resident_mb(pid: int) -> float:
     return sum(each.memory_info().rss for each in tree) / 1e6
 
 
-def install_peer() -> None:
-    """Into a cache folder, once. Raises CalledProcessError."""
-    if (PEER_PLACE / "bin" / "rllm-model-gateway").exists():
-        return
-    sys.stderr.write(f"installing {PEER_PACKAGE} into {PEER_PLACE.relative_to(ROOT)}, once\n")
-    subprocess.run([sys.executable, "-m", "venv", str(PEER_PLACE)], check=True)
-    python = str(PEER_PLACE / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", PEER_PACKAGE], check=True)
+def available(profile: Profile) -> Profile:
+    """The profile, its system installed if it was not. Raises CannotInstall."""
+    if profile.install is not None and needs.lacking(profile.install) is not None:
+        sys.stderr.write(f"installing {profile.name} into {profile.install.place}, once\n")
+        install(profile.install)
+    return profile
 
 
 @contextmanager
@@ -198,6 +198,35 @@ def play(
     return table
 
 
+GOALS = """\
+goals of the reference (ratios hold on a busy machine; ms, s and MB want an idle one)"""
+
+
+def goals(systems: list[System], table: dict[Cell, dict[str, Figures]]) -> Iterator[str]:
+    """What the reference has to reach, and whether it did: short calls, since long ones are mostly the fake's work."""
+    ours = systems[1]
+    short = {cell: row for cell, row in table.items() if cell.prompt == "small"}
+    alone = [row[ours.name].p50 - row[DIRECT].p50 for cell, row in short.items() if cell.clients == 1]
+    reached = [
+        ("CPU until it is ready", ours.start_cpu, "at most", 1.0, "s"),
+        ("resident when idle", ours.idle, "at most", 70.0, "MB"),
+        *[("added median, one client", most, "at most", 1.5, "ms") for most in alone],
+    ]
+    for other in systems[2:]:
+        for cell, row in short.items():
+            mine, theirs = row[ours.name], row[other.name]
+            added = (mine.p50 - row[DIRECT].p50) / (theirs.p50 - row[DIRECT].p50)
+            if cell.clients > 1:
+                faster = mine.rate / theirs.rate
+                reached.append((f"throughput, {cell.name}", faster, "at least", 2.0, f"x {other.name}"))
+            reached.append((f"added median, {cell.name}", added, "at most", 0.5, f"x {other.name}"))
+    yield GOALS
+    for what, seen, sense, limit, unit in reached:
+        met = seen <= limit if sense == "at most" else seen >= limit
+        yield f"  {'met   ' if met else 'MISSED'}  {what}: {seen:.2f} {unit} ({sense} {limit:g})"
+    yield ""
+
+
 def told(systems: list[System], table: dict[Cell, dict[str, Figures]]) -> Iterator[str]:
     """The report: ratios first, then figures."""
     ours, *others = [each.name for each in systems if each.name != DIRECT]
@@ -207,7 +236,7 @@ def told(systems: list[System], table: dict[Cell, dict[str, Figures]]) -> Iterat
             added = row[ours].p50 - row[DIRECT].p50, row[other].p50 - row[DIRECT].p50
             yield (
                 f"  {cell.name}  throughput {row[ours].rate / row[other].rate:5.2f} x   "
-                f"added median {added[0] / added[1]:5.2f} x   CPU a call {row[ours].cpu / row[other].cpu * len(row[other].taken) / len(row[ours].taken):5.2f} x"
+                f"added median {added[0] / added[1]:5.2f} x   CPU a call {row[ours].cpu_ms / row[other].cpu_ms:5.2f} x"
             )
         yield ""
     yield "start"
@@ -218,12 +247,15 @@ def told(systems: list[System], table: dict[Cell, dict[str, Figures]]) -> Iterat
                 f"resident {each.idle:.0f} MB idle, {_resident_mb(each.proxy.pid):.0f} MB at the end"
             )
     yield ""
-    yield f"{'cell':26} {'system':20} {'p50 ms':>8} {'p99 ms':>8} {'added':>7} {'calls/s':>8} {'CPU ms':>7} {'calls':>6} failed lost"
+    yield (
+        f"{'cell':26} {'system':20} {'p50 ms':>8} {'p99 ms':>8} {'added':>7} {'calls/s':>8} {'CPU ms':>7} "
+        f"{'calls':>6} failed lost"
+    )
     for cell, row in table.items():
         for name, figures in row.items():
-            added = "" if name == DIRECT else f"{figures.p50 - row[DIRECT].p50:7.2f}"
+            more = "" if name == DIRECT else f"{figures.p50 - row[DIRECT].p50:7.2f}"
             yield (
-                f"{cell.name:26} {name:20} {figures.p50:8.2f} {figures.p99:8.2f} {added:>7} {figures.rate:8.0f} "
+                f"{cell.name:26} {name:20} {figures.p50:8.2f} {figures.p99:8.2f} {more:>7} {figures.rate:8.0f} "
                 f"{figures.cpu_ms:7.2f} {len(figures.taken):6} {figures.failed:6} {figures.lost:4}"
             )
 
@@ -238,11 +270,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.0, help="length of a turn (default: %(default)s)")
     parser.add_argument("--only", default="", help="only cells whose name holds this, as 'small buffered'")
     given = parser.parse_args()
-    chosen = [profiles.find("reference")]
-    if not given.without_peer:
-        install_peer()
-        chosen.append(profiles.load(PEER))
-    chosen += [profiles.find(each) for each in given.system or []]
+    os.environ.setdefault(needs.CACHE_VARIABLE, str(ROOT / ".cache"))
+    try:
+        wanted = [] if given.without_peer else [profiles.load(PEER)]
+        wanted += [profiles.find(each) for each in given.system or []]
+        chosen = [profiles.find("reference"), *map(available, wanted)]
+    except (ProfileError, CannotInstall) as error:
+        sys.stderr.write(f"bench proxy: {error}\n")
+        return 2
     cells = [Cell(prompt, streamed, clients) for prompt in WORDS for streamed in (False, True) for clients in CLIENTS]
     cells = [each for each in cells if given.only in each.name]
     with tempfile.TemporaryDirectory(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None, prefix="bench-") as name:
@@ -260,13 +295,11 @@ def main() -> int:
 def _run(
     chosen: list[Profile], engine: FakeEngine, folder: Path, cells: list[Cell], rounds: int, seconds: float
 ) -> None:
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
         systems = [System(DIRECT, engine.url)]
         systems += [stack.enter_context(started(profile, engine, folder)) for profile in chosen]
         table = play(systems, engine, cells, rounds, seconds)
-        for line in told(systems, table):
+        for line in [*goals(systems, table), *told(systems, table)]:
             sys.stdout.write(line + "\n")
 
 

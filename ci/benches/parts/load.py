@@ -50,7 +50,7 @@ class Outcome:
 
 
 def run(plan: Plan) -> Outcome:
-    """In a process of its own; blocks. Raises CalledProcessError, and TimeoutExpired for a call that is never answered."""
+    """In a process of its own; blocks. Raises CalledProcessError, or TimeoutExpired if a call is never answered."""
     command = [sys.executable, "-m", "ci.benches.parts.load"]
     done = subprocess.run(
         command,
