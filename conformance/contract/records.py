@@ -39,6 +39,8 @@ class Extras(_Open):
     native_parent_id: str | None = None
     weight_version: str | None = None
     injected: bool = False
+    plain_reason: str | None = None
+    rendering: str | None = None
 
 
 class Record(_Open):

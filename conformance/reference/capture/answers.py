@@ -12,6 +12,15 @@ CHOICE_FIELDS = ("routed_experts", "weight_versions", "prompt_logprobs", *TRIPLE
 
 def read_answer(body: bytes) -> JSONObject:
     """The chat completion in a 200 answer; raises Refusal for anything else, so that it never looks complete."""
+    answer = read_choices(body)
+    for choice in answer["choices"]:
+        if not _is_chat_choice(choice):
+            raise engine_garbage("a choice that holds no chat message")
+    return answer
+
+
+def read_choices(body: bytes) -> JSONObject:
+    """An answer with a list of choices, whatever they are; raises Refusal."""
     try:
         answer = jsontext.read_engine(body)
     except ValueError:
@@ -21,9 +30,6 @@ def read_answer(body: bytes) -> JSONObject:
     choices = answer.get("choices")
     if not isinstance(choices, list):
         raise engine_garbage("no list of choices")
-    for choice in choices:
-        if not _is_chat_choice(choice):
-            raise engine_garbage("a choice that holds no chat message")
     return answer
 
 

@@ -52,6 +52,7 @@ class App:
         }
         self._handlers: dict[bytes, tuple[str, Handler]] = {
             b"/v1/models": ("GET", self._models),
+            b"/v1/continuity": ("GET", self._continuity),
             b"/v1/sessions": ("GET", self._sessions),
             b"/health": ("GET", self._health),
         }
@@ -115,6 +116,11 @@ class App:
     async def _sessions(self, client: Client) -> None:
         rows = await self._read(self._opened_store().sessions)
         await client.json(200, {"schema_version": SCHEMA_VERSION, "sessions": rows})
+
+    async def _continuity(self, client: Client) -> None:
+        if self._exchanges.continuity is None:
+            raise Refusal(404, "not_found", "nothing is continued here: the proxy runs without --enable-rl-logging")
+        await client.json(200, self._exchanges.continuity.told())
 
     async def _completions(self, client: Client) -> None:
         store = self._opened_store()

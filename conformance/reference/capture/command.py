@@ -24,11 +24,16 @@ routes.yaml:
       target: Qwen/Qwen3-8B               # the model that the engine serves
       base_url: http://127.0.0.1:8000/v1
       token_capture_engine: vllm          # without it a route is passed through and nothing is recorded
+      # token_injection: true             # a call that extends another has its tokens as history
+      # injection_transport: completions  # or prefix_chat, for a server that takes required_prefix_token_ids
+      # tool_parser: hermes               # how completions are read, as the engine reads its chat answers
+      # reasoning_parser: qwen3
       # also: api_key, timeout_secs, extra_body, extra_headers, pins, ping_secs; under `defaults:` for all routes
 
 Agents use http://127.0.0.1:4000/v1 and name their session in the header proxy_x_session_id. Records:
   curl http://127.0.0.1:4000/v1/sessions
   curl http://127.0.0.1:4000/v1/sessions/SESSION/completions
+  curl http://127.0.0.1:4000/v1/continuity                    # how many calls were injected, and why others were not
 """
 USAGE = 2
 CANNOT_START = 1

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, cast
 from urllib.parse import urlsplit
 
 import yaml
@@ -33,11 +34,24 @@ OWNED_KEYS = (
 NEVER_FILLED = ("model", "messages", "stream", "stream_options", "proxy_x_session_id")
 HOP_HEADERS = ("host", "content-length", "transfer-encoding", "connection", "content-type", "accept-encoding")
 
+TRANSPORTS = ("completions", "prefix_chat")
+TOOL_PARSERS = ("hermes",)
+REASONING_PARSERS = ("qwen3",)
+
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class ConfigError(Exception):
     """Raised when the configuration cannot be used. The message is one line: key, value, what is allowed."""
+
+
+@dataclass(frozen=True)
+class Injection:
+    """How a route continues chains with their own tokens; the parsers are those of answers that are no chat answers."""
+
+    transport: Literal["completions", "prefix_chat"]
+    tool_parser: str | None = None
+    reasoning_parser: str | None = None
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,7 @@ class Route:
     target: str
     base_url: str
     captured: bool = False
+    injection: Injection | None = None
     api_key: str | None = None
     timeout_secs: float | None = None
     ping_secs: float | None = None
@@ -92,7 +107,8 @@ def _route(name: str, given: JSON, defaults: JSONObject, capture: bool) -> Route
         raise ConfigError(f"{where}.base_url: missing; allowed: the engine's address, as http://host:port/v1")
     checked.pop("format", None)
     _judge_fill(where, checked.get("extra_body", {}), captured)
-    return Route(name=name, target=str(model), captured=captured, **checked)
+    injection = _injection(where, own) if captured else None
+    return Route(name=name, target=str(model), captured=captured, injection=injection, **checked)
 
 
 def _captures(where: str, own: JSONObject) -> bool:
@@ -103,15 +119,26 @@ def _captures(where: str, own: JSONObject) -> bool:
     injection = own.get("token_injection", False)
     _demand(f"{where}.token_injection", injection, isinstance(injection, bool), "true or false")
     transport = own.get("injection_transport", "completions")
-    known = ("completions", "prefix_chat")
-    _demand(f"{where}.injection_transport", transport, transport in known, "completions or prefix_chat")
+    _demand(f"{where}.injection_transport", transport, transport in TRANSPORTS, " or ".join(TRANSPORTS))
     for key in ("tool_parser", "reasoning_parser"):
         _demand(f"{where}.{key}", own.get(key, "-"), isinstance(own.get(key, "-"), str), "the name of a parser")
     if injection and engine is None:
         raise ConfigError(f"{where}.token_injection: got True; allowed: only beside token_capture_engine")
-    if injection:
-        raise ConfigError(f"{where}.token_injection: got True; allowed: false (continuity is not yet available)")
     return engine is not None
+
+
+def _injection(where: str, own: JSONObject) -> Injection | None:
+    """How a captured route continues chains; its parsers are judged only where they are used."""
+    if not own.get("token_injection", False):
+        return None
+    transport = cast('Literal["completions", "prefix_chat"]', own.get("injection_transport", "completions"))
+    if transport == "prefix_chat":
+        return Injection(transport)
+    parsers = {"tool_parser": TOOL_PARSERS, "reasoning_parser": REASONING_PARSERS}
+    for key, known in parsers.items():
+        given = own.get(key)
+        _demand(f"{where}.{key}", given, given is None or given in known, f"{', '.join(known)}, or none")
+    return Injection(transport, own.get("tool_parser"), own.get("reasoning_parser"))
 
 
 def _judge_fill(where: str, fill: JSONObject, captured: bool) -> None:

@@ -11,6 +11,7 @@ from conformance.reference.capture import jsontext
 from conformance.reference.capture.answers import client_view, read_answer
 from conformance.reference.capture.client import EVENTS_TYPE, JSON_TYPE, Client, header_value
 from conformance.reference.capture.config import Route
+from conformance.reference.capture.continuity.asking import Asking, Continuity
 from conformance.reference.capture.dialects import Dialect
 from conformance.reference.capture.errors import Refusal, record_lost
 from conformance.reference.capture.jsontext import JSONObject
@@ -38,6 +39,7 @@ class Exchanges:
         self._engine = engine
         self._store = store
         self._workers = workers
+        self.continuity = None if store is None else Continuity(engine, store, workers)
 
     async def answer(self, client: Client, dialect: Dialect) -> None:
         """Answer one request for a generation."""
@@ -88,7 +90,10 @@ class Exchanges:
     async def _capture(self, call: Call, caller: Caller, client: Client, store: Store, started_at: int) -> None:
         """Ask the engine once, record, and only then answer."""
         stream = _Stream(client, call)
-        asking = asyncio.create_task(self._engine.complete(call.route, call.payload))
+        continued = self._continued(call, caller)
+        asking = asyncio.create_task(
+            self._engine.complete(call.route, call.payload) if continued is None else continued.complete()
+        )
         await stream.attend(asking)
         if not asking.done():
             # The client has left and the engine is still at work: closing the connection makes it stop.
@@ -96,11 +101,21 @@ class Exchanges:
             await asyncio.wait({asking})
             return
         body = asking.result()
-        recording = asyncio.create_task(self._workers.run(lambda: _record(call, caller, body, store, started_at)))
+        recording = asyncio.create_task(
+            self._workers.run(lambda: _record(call, caller, body, store, started_at, continued))
+        )
         await stream.attend(recording)
         answer, record_uuid = await recording
+        if continued is not None:
+            continued.keep(record_uuid)
         if not await stream.answer(answer) and record_uuid != LOST:
-            await self._workers.run(lambda: _mark_undelivered(caller, store, record_uuid))
+            await self._workers.run(lambda: _mark_undelivered(caller, store, record_uuid, continued))
+
+    def _continued(self, call: Call, caller: Caller) -> Asking | None:
+        """The call as one of a chain, on a route that continues chains."""
+        if self.continuity is None or call.route.injection is None:
+            return None
+        return self.continuity.asking(call, caller, call.route.injection)
 
 
 @dataclass(frozen=True)
@@ -164,12 +179,18 @@ class _Stream:
             await self._client.start(200, EVENTS_TYPE, [(b"cache-control", b"no-cache")])
 
 
-def _record(call: Call, caller: Caller, body: bytes, store: Store, started_at: int) -> tuple[_Answer, str]:
+def _record(
+    call: Call, caller: Caller, body: bytes, store: Store, started_at: int, continued: Asking | None
+) -> tuple[_Answer, str]:
     """Read the engine's answer and put it on disk; the client's answer, and the record's uuid or LOST."""
     answer = read_answer(body)
     record = record_of(call, caller, answer, started_at)
     try:
+        if continued is not None:
+            continued.mark(record)
         record_uuid = store.keep(record)
+        if continued is not None:
+            continued.learn(record)
     except (OSError, ValueError) as error:
         _mark_lost(caller, store, error)
         record_uuid = LOST
@@ -195,7 +216,9 @@ def _mark_lost(caller: Caller, store: Store, error: Exception) -> None:
         raise record_lost() from None
 
 
-def _mark_undelivered(caller: Caller, store: Store, record_uuid: str) -> None:
+def _mark_undelivered(caller: Caller, store: Store, record_uuid: str, continued: Asking | None) -> None:
+    if continued is not None:
+        continued.undelivered()
     try:
         store.mark_undelivered(caller.session_id, record_uuid)
     except OSError as error:

@@ -45,7 +45,14 @@ WRONG: dict[str, tuple[str, list[str]]] = {
     "timeout_nan": (HEAD + ", timeout_secs: .nan}", ["routes.policy.timeout_secs"]),
     "ping_zero": (HEAD + ", ping_secs: 0}", ["routes.policy.ping_secs", "above 0"]),
     "transport": (HEAD + ", injection_transport: grpc}", ["injection_transport", "'grpc'", "prefix_chat"]),
-    "injection": (HEAD + ", token_injection: true}", ["token_injection", "not yet available"]),
+    "injection_parser": (
+        HEAD + ", token_injection: true, tool_parser: mistral}",
+        ["routes.policy.tool_parser", "'mistral'", "hermes"],
+    ),
+    "injection_thinker": (
+        HEAD + ", token_injection: true, reasoning_parser: deepseek_r1}",
+        ["routes.policy.reasoning_parser", "'deepseek_r1'", "qwen3"],
+    ),
     "injection_text": (HEAD + ", token_injection: 'yes'}", ["token_injection", "true or false"]),
     "injection_without_engine": (
         "routes: {p: {target: t, base_url: 'http://h:1', token_injection: true}}",

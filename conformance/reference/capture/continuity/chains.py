@@ -1,0 +1,108 @@
+"""The chains of one caller: which call continued which, with the tokens of each."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain as joined
+
+from conformance.reference.capture.continuity.sameness import agrees
+from conformance.reference.capture.jsontext import JSONObject
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """The messages of a request, each with its digest."""
+
+    messages: Sequence[JSONObject]
+    digests: tuple[bytes, ...]
+
+    @property
+    def has_answers(self) -> bool:
+        return any(message.get("role") == "assistant" for message in self.messages)
+
+    def answered_after(self, depth: int) -> bool:
+        """Whether an assistant speaks behind the first ``depth`` messages."""
+        return any(message.get("role") == "assistant" for message in self.messages[depth:])
+
+
+@dataclass(eq=False)
+class Turn:
+    """One answered call. Messages and tokens are those beyond the ``parent``'s; the answer stands last.
+
+    ``generated`` counts the tokens of the answer. ``self_ended``: the model itself ended it, so that its last token is
+    the end of a turn. ``rendering`` names all but the messages that its prompt was rendered with.
+    """
+
+    parent: "Turn | None"
+    messages: Sequence[JSONObject]
+    digests: tuple[bytes, ...]
+    ids: "array[int]"
+    generated: int
+    self_ended: bool
+    rendering: str | None
+    depth: int
+    number: int
+    delivered: bool = True
+    children: list["Turn"] = field(default_factory=list)
+
+    def history(self) -> list[int]:
+        """Prompt and generation."""
+        pieces = []
+        turn: Turn | None = self
+        while turn is not None:
+            pieces.append(turn.ids)
+            turn = turn.parent
+        return list(joined.from_iterable(reversed(pieces)))
+
+
+class Chains:
+    """A tree of turns for each first call. Belongs to one thread."""
+
+    def __init__(self) -> None:
+        self._roots: list[Turn] = []
+        self.turns = 0
+        self.weight = 0
+
+    def matches(self, spoken: Spoken) -> list[Turn]:
+        """The turns whose whole conversation, answer included, the messages start with and go on from; best first.
+
+        The longest is best; of equal ones that which reached its client, and of these the latest.
+        """
+        found: list[Turn] = []
+        open_turns = list(self._roots)
+        while open_turns:
+            turn = open_turns.pop()
+            if _goes_on_from(spoken, turn):
+                found.append(turn)
+                open_turns.extend(turn.children)
+        return sorted(found, key=lambda turn: (turn.depth, turn.delivered, turn.number), reverse=True)
+
+    def add(self, turn: Turn) -> None:
+        siblings = self._roots if turn.parent is None else turn.parent.children
+        siblings.append(turn)
+        self.turns += 1
+        self.weight += len(turn.ids) + sum(map(_size, turn.messages))
+
+    def __iter__(self) -> Iterator[Turn]:
+        open_turns = list(self._roots)
+        while open_turns:
+            turn = open_turns.pop()
+            yield turn
+            open_turns.extend(turn.children)
+
+
+def _goes_on_from(spoken: Spoken, turn: Turn) -> bool:
+    if turn.depth >= len(spoken.messages):
+        return False
+    start = turn.depth - len(turn.messages)
+    if spoken.digests[start : turn.depth] == turn.digests:
+        return True
+    pairs = zip(turn.digests, spoken.digests[start : turn.depth], strict=True)
+    differing = [at for at, (known, given) in enumerate(pairs) if known != given]
+    return all(agrees(turn.messages[at], spoken.messages[start + at]) for at in differing)
+
+
+def _size(message: JSONObject) -> int:
+    """Roughly what a message weighs, in the size of a token."""
+    content = message.get("content")
+    return 100 + (len(content) // 8 if isinstance(content, str) else 0)

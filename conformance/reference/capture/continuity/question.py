@@ -1,0 +1,69 @@
+"""What of a chat request decides its prompt, and what keeps it from being continued."""
+
+import hashlib
+import json
+
+from conformance.reference.capture.config import Route
+from conformance.reference.capture.continuity.reasons import Fallback, Plain, Reason
+from conformance.reference.capture.jsontext import JSON, JSONObject
+
+RENDERED_KEYS = ("tools", "chat_template_kwargs", "reasoning_effort", *("documents", "chat_template"))
+NEVER_RENDERED = (
+    *("documents", "chat_template", "mm_processor_kwargs", "media_io_kwargs", "truncate_prompt_tokens"),
+    *("functions", "function_call", "audio", "modalities"),
+)
+"""Keys that change the prompt, and that the engine's tokenizer does not take."""
+
+CHAT_ONLY_KEYS = (
+    *("prompt_logprobs", "return_prompt_text", "thinking_token_budget", "bad_words"),
+    *("response_format", "structured_outputs"),
+)
+"""Keys that a completion would not know, or would not know to begin behind the reasoning."""
+
+PLAIN_FORMAT = {"type": "text"}
+
+
+def rendering_of(route: Route, body: JSONObject) -> str:
+    """One name for all that a prompt is rendered with besides the messages: engine, model, tools, template settings."""
+    told: JSONObject = {key: body[key] for key in RENDERED_KEYS if body.get(key)}
+    told |= {"engine": route.base_url, "model": route.target, "no_tools": body.get("tool_choice") == "none"}
+    return hashlib.sha256(json.dumps(told).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def not_to_be_continued(body: JSONObject, *, by_chat: bool) -> Reason | None:
+    """Why the tokens of a known history cannot stand in this request, or None. ``by_chat`` is the prefix transport."""
+    if body.get("continue_final_message") or body.get("add_generation_prompt") is False:
+        return Plain.NOTHING_ADDED
+    if any(body.get(key) for key in NEVER_RENDERED):
+        return Fallback.CHAT_ONLY_KEY
+    if any(_has_more_than_text(message.get("content")) for message in body["messages"]):
+        return Fallback.NOT_TEXT
+    if by_chat:
+        return None
+    if body.get("tools") and body.get("tool_choice") not in (None, "auto", "none"):
+        return Fallback.FORCED_TOOL
+    if any(body.get(key) and body[key] != PLAIN_FORMAT for key in CHAT_ONLY_KEYS):
+        return Fallback.CHAT_ONLY_KEY
+    return None
+
+
+def template_kwargs(body: JSONObject) -> JSONObject:
+    """What the engine tells its template, an effort included, which reaches it as a setting of its own."""
+    effort = body.get("reasoning_effort")
+    told: JSONObject = {} if effort is None else {"reasoning_effort": effort, "enable_thinking": effort != "none"}
+    given = body.get("chat_template_kwargs")
+    return told | (given if isinstance(given, dict) else {})
+
+
+def answer_limit(body: JSONObject) -> int | None:
+    """How many tokens the client allows for the answer; the newer key wins."""
+    given = (body.get("max_completion_tokens"), body.get("max_tokens"))
+    return next((limit for limit in given if type(limit) is int), None)
+
+
+def _has_more_than_text(content: JSON) -> bool:
+    if content is None or isinstance(content, str):
+        return False
+    if not isinstance(content, list):
+        return True
+    return not all(isinstance(part, dict) and part.get("type") in ("text", "refusal") for part in content)
