@@ -64,6 +64,43 @@ def run(
         refuse(str(error))
 
 
+@app.command(context_settings=PASS_ON)
+def repro(
+    context: typer.Context,
+    name: Annotated[
+        str, typer.Argument(metavar="ID", help="A requirement (STR-007), or a scenario as reports name it.")
+    ],
+    system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE|NAME", help="Profile of the system; one per kind. Default: the reference."),
+    ] = None,
+    hold: Annotated[
+        bool, typer.Option(help="Keep engine and system running where something did not hold; tells their addresses.")
+    ] = False,
+    with_project: Annotated[bool, typer.Option(help="This project's own decisions count for others too.")] = False,
+    known_failures: Annotated[
+        str | None, typer.Option(metavar="FILE|DIR|none", help="What the system is known to fail; none to see it fail.")
+    ] = None,
+    report: Annotated[Path, typer.Option(help="Where the report and its evidence go.")] = Path("report/repro"),
+) -> None:
+    """Play one requirement or one scenario alone. Further arguments go to pytest (--tb=short, …).
+
+    Exit status as for trackgauge run.
+    """
+    from conformance.gauge.launch import ReportFolderError, launch
+    from conformance.gauge.repro import ALONE, HELD, NothingToPlay, selection
+
+    arguments = [f"--system={one}" for one in system or []]
+    arguments += ["--with-project"] if with_project else []
+    arguments += [f"--known-failures={known_failures}"] if known_failures is not None else []
+    try:
+        chosen = selection(name, load())
+        held = HELD if hold else ()
+        raise typer.Exit(launch([*arguments, *ALONE, *held, *context.args, *chosen], report.absolute()))
+    except (CatalogueError, NothingToPlay, ReportFolderError) as error:
+        refuse(str(error))
+
+
 @app.command()
 def requirements(
     family: Annotated[str | None, typer.Option(help="Only one family, like STR.")] = None,

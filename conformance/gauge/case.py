@@ -51,6 +51,7 @@ class Case:
     own_death: Callable[[], str | None] = lambda: None
     broken_engine: Callable[[], str | None] = lambda: None
     note_silence: Callable[[bool], None] = lambda silent: None
+    whereabouts: Callable[[], list[tuple[str, str]]] = list
     evidence_of: list["HasEvidence"] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     errors: list[SuiteError] = field(default_factory=list)

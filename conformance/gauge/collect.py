@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from conformance.contract import CONTRACT_VERSION
 from conformance.gauge.known import entries_of, with_stale
 from conformance.gauge.options import Chosen
-from conformance.report.results import Footer, Header, Report, Result, SuiteError
+from conformance.report.results import Footer, Header, Report, Result, SuiteError, suite_version
 from conformance.report.summary import ExitStatus, exit_status
 from conformance.systems.versions import version_of
 
@@ -101,10 +100,3 @@ class Collected:
                 kind.value: f"{profile.name} {version_of(profile, Path(folder))}"
                 for kind, profile in self.chosen.profiles.items()
             }
-
-
-def suite_version() -> str:
-    try:
-        return version("trackgauge")
-    except PackageNotFoundError:
-        return "0+unknown"

@@ -37,18 +37,19 @@ def launch(arguments: list[str], report: Path) -> int:
     # pytest's own folder is shared by all its runs of a user, and two that tidy it up at once can trip over each other.
     with tempfile.TemporaryDirectory(prefix="trackgauge-run-", ignore_cleanup_errors=True) as scratch:
         command = [sys.executable, "-m", "pytest", *options, f"--basetemp={scratch}/files", *arguments, *paths]
-        status = _run(command)
+        status = _run(command, held="--hold" in arguments)
     return _status(status, results)
 
 
-def _run(command: list[str]) -> int:
-    """pytest's exit status. Raises SystemExit when the run was told to end."""
+def _run(command: list[str], held: bool) -> int:
+    """pytest's exit status. Raises SystemExit when the run was told to end; where it is ``held``, Ctrl-C does not."""
     process = subprocess.Popen(command, preexec_fn=_interrupted_with_its_starter)
     # The terminal tells pytest of Ctrl-C too; it ends its servers and says what it knew, however often it is told.
     told: list[int] = []
 
     def end(number: int, _: object) -> None:
-        told.append(number)
+        if not (held and number == signal.SIGINT):
+            told.append(number)
         if number == signal.SIGTERM:
             process.send_signal(signal.SIGINT)
 

@@ -66,6 +66,9 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--engine", default=None, metavar="URL", help="a fake vLLM that runs already, its tenants registered"
     )
+    group.addoption(
+        "--hold", action="store_true", help="keep everything running after a scenario in which something did not hold"
+    )
     group.addoption("--first-run", type=int, default=0, help="with --engine: the number that runs are counted from")
     group.addoption("--report", default=None, metavar="DIR", help="write results.ndjson, summary.json, junit.xml there")
 

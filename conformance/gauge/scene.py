@@ -150,16 +150,24 @@ class Scene(Agents):
 
     async def evidence(self) -> dict[str, JSON]:
         """All that was said, sampled and recorded, for the report. Never raises: what cannot be had is said so."""
-        records = await asyncio.gather(*(_or_why(self.records(session)) for session in self.sessions))
+        records = await self._all_records()
+        for scene in self._elsewhere:
+            more = await scene._all_records()
+            records.update({f"{session} at {scene.proxy.url}": its for session, its in more.items() if its})
         return {
             "run": self.run,
             "hops": [json.loads(told.to_json()) for told in self._told()],
-            "records": dict(zip(self.sessions, records, strict=True)),
-            "ledger": await _or_why(self.engine.ledger(run=self.run)),
+            "records": records,
+            "ledger": await _or_why(self.engine.ledger(run=self.run, answers=True)),
         }
 
+    async def _all_records(self) -> dict[str, JSON]:
+        found = await asyncio.gather(*(_or_why(self.records(session)) for session in self.sessions))
+        return dict(zip(self.sessions, found, strict=True))
+
     def _told(self) -> list[Any]:
-        return [self.client.told(), *(conversation.told() for conversation in self.conversations)]
+        clients = [scene.client.told() for scene in (self, *self._elsewhere)]
+        return [*clients, *(conversation.told() for conversation in self.conversations)]
 
 
 async def _or_why(asked: Any) -> JSON:

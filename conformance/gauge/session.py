@@ -17,6 +17,7 @@ from conformance.gauge.case import CASE, Case, NotConforming
 from conformance.gauge.check import Inconclusive, Unmet
 from conformance.gauge.collect import COLLECTED, UNASKED, Collected
 from conformance.gauge.covers import covered_by, refuse_unknown, skips
+from conformance.gauge.hold import hold, is_due
 from conformance.gauge.limit import limited
 from conformance.gauge.options import Chosen, judge_options
 from conformance.gauge.settle import Judge, pack, unpack
@@ -56,6 +57,7 @@ def watch(item: pytest.Item, world: "World") -> None:
     if case is not None:
         case.dead, case.own_death, case.broken_engine = world.dead, world.own_death, world.engine_dead
         case.note_silence = world.note_silence
+        case.whereabouts = world.whereabouts
 
 
 class Session:
@@ -128,6 +130,8 @@ class Session:
         except BaseException as error:
             raised = error
         bad = case.end(raised)
+        if is_due(item, bad):
+            hold(item, case, bad)
         if bad is None:
             return None
         if case.only_known:
@@ -233,11 +237,8 @@ def _again(chosen: Chosen) -> terminal.Again:
     ]
     systems = "" if sorted(named) == sorted(DEFAULT_NAMES) else "".join(f" --system {name}" for name in named)
 
-    def again(scenario: str) -> str:
-        name = scenario.rpartition("::")[2]
-        return f'trackgauge run{systems} -k "{name}"'
-
-    return again
+    project = " --with-project" if chosen.with_project else ""
+    return lambda name: f"trackgauge repro {shlex.quote(name)}{systems}{project}"
 
 
 def _is_asked_for(item: pytest.Item, chosen: Chosen) -> bool:

@@ -144,6 +144,15 @@ class World:
             return f"the fake vLLM died: {self._engine.tail()}"
         return None
 
+    def whereabouts(self) -> list[tuple[str, str]]:
+        """What runs now and where: a label and an address each, for people."""
+        told = [("engine", self._engine.url)] if self._engine is not None else []
+        proxies = [("proxy", self._proxy), ("recorder", self._built_in), *(("own", one) for one in self.own)]
+        told += [(label, one.whereabouts()) for label, one in proxies if one is not None and one.is_alive()]
+        if self._rebuild is not None:
+            told.append(("rebuild", f"{self._rebuild.profile.name}, asked over its standard input"))
+        return [*told, ("files", str(self._files))]
+
     def close(self) -> None:
         if self._rebuild is not None:
             self._rebuild.close()

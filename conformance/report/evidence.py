@@ -5,7 +5,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from conformance.report import har
 from conformance.report.plain import JSON, elide, encode, plain
+from conformance.report.redact import redacted
+from conformance.report.results import suite_version
 
 EVIDENCE_VERSION = 1
 
@@ -21,14 +24,19 @@ _SCALARS = re.compile(rb"\[\s+(" + _SCALAR + rb"(?:,\s+" + _SCALAR + rb")*+)\s+\
 
 
 def write(report_folder: Path, scenario: str, parts: Mapping[str, object]) -> str:
-    """Writes ``parts`` (``hops``, ``records``, ``ledger``, ``exchanges``, …) as one JSON file.
+    """Writes ``parts`` (``hops``, ``records``, ``ledger``, …) as one JSON file, and the hops as HAR beside it.
 
-    Returns its path relative to ``report_folder``, with forward slashes, as a result line names it.
+    Credentials are hidden in both. Returns the path of the first relative to ``report_folder``, with forward slashes,
+    as a result line names it.
     """
     relative = f"evidence/{file_name(scenario)}"
     path = report_folder / relative
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(bounded(scenario, {name: plain(part) for name, part in parts.items()}) + b"\n")
+    shown = {name: redacted(plain(part)) for name, part in parts.items()}
+    path.write_bytes(bounded(scenario, shown) + b"\n")
+    drawn = har.archive(scenario, shown, suite_version())
+    if drawn is not None:
+        path.with_suffix(".har").write_bytes(drawn + b"\n")
     return relative
 
 

@@ -1,6 +1,7 @@
 """What a run says: a header, a line per requirement and scenario, a footer. Published as JSON Lines."""
 
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from conformance.contract.vocabulary import Level, Verdict
@@ -83,6 +84,14 @@ class Report:
     results: tuple[Result, ...]
     errors: tuple[SuiteError, ...]
     footer: Footer
+
+
+def suite_version() -> str:
+    """Of the Trackgauge that writes the report."""
+    try:
+        return version("trackgauge")
+    except PackageNotFoundError:
+        return "0+unknown"
 
 
 def may_gate(level: Level, strict: bool) -> bool:

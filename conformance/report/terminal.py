@@ -48,11 +48,11 @@ Sentences = Mapping[str, Sentence]
 """Sentences by requirement id. An id without a sentence is told so, never an error."""
 
 Again = Callable[[str], str]
-"""From a scenario to the command line that runs it again."""
+"""From a requirement, or a scenario, to the command line that plays it alone."""
 
 
-def run_again(scenario: str) -> str:
-    return f"trackgauge run {shlex.quote(scenario)}"
+def run_again(name: str) -> str:
+    return f"trackgauge repro {shlex.quote(name)}"
 
 
 def show(report: Report, sentences: Sentences, stream: TextIO, results_path: str, again: Again = run_again) -> None:
@@ -228,7 +228,7 @@ def _block(
     _line(console, "disputed", result.disputed, whole=True)
     _line(console, "harm", sentence.harm if sentence else None)
     _line(console, "evidence", evidence, whole=True)
-    _line(console, "again", again(result.scenario), whole=True)
+    _line(console, "again", again(result.requirement), whole=True)
 
 
 def _suite_error(console: Console, error: SuiteError, again: Again) -> None:

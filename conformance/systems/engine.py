@@ -74,10 +74,16 @@ class FakeEngine:
         await self._ask("PUT", f"/_fake/tenants/{_quoted(tenant)}/runs/{run}", dict(playbook))
 
     async def ledger(
-        self, *, tenant: str | None = None, run: int | None = None, request_id: str | None = None
+        self,
+        *,
+        tenant: str | None = None,
+        run: int | None = None,
+        request_id: str | None = None,
+        answers: bool = False,
     ) -> list[Row]:
-        """In order of arrival."""
-        return _rows(await self._ask("GET", "/_fake/ledger" + _query(tenant=tenant, run=run, request_id=request_id)))
+        """In order of arrival; with ``answers`` each has its answer as it was sent, under ``answer``."""
+        query = _query(tenant=tenant, run=run, request_id=request_id, answers="true" if answers else None)
+        return _rows(await self._ask("GET", "/_fake/ledger" + query))
 
     async def wait(
         self,

@@ -115,6 +115,12 @@ class ProxyUnderTest:
         last = self.tail(1).strip()
         return f"{self.profile.name} has died with exit code {code}" + (f"; its last words: {last}" if last else "")
 
+    def whereabouts(self) -> str:
+        """Its address, process, log and records in one line."""
+        process = [] if self._process is None else [f"pid {self.pid}", f"log {self._process.started.log}"]
+        records = [] if self.log_dir is None else [f"records {self.log_dir}"]
+        return " · ".join([self.url, *process, *records])
+
     def tail(self, lines: int = 20) -> str:
         return "" if self._process is None else self._process.started.tail(lines)
 

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from fakes.vllm.calls import World
+from fakes.vllm.calls import JSON, World
 from fakes.vllm.jsontext import json_bytes
 from fakes.vllm.ledger import Listing, State
 from fakes.vllm.playbook import PlaybookError
@@ -81,12 +81,15 @@ class Administration:
         return _json({"tenant": tenant.name, "run": run})
 
     async def get_ledger(self, request: Request) -> Response:
-        """Rows in order of arrival."""
+        """Rows in order of arrival; with ``answers=true`` each with its answer as it was sent."""
         found = self.world.ledger.listing(
             tenant=request.query_params.get("tenant"),
             run=_number(request, "run"),
             request_id=request.query_params.get("request_id"),
         )
+        if request.query_params.get("answers") == "true":
+            rows = [{**row.to_json(), "answer": self.world.ledger.sent.of(row.seq)} for row in found.rows]
+            return Response(json_bytes({**Listing([], found.evicted).to_json(), "rows": rows}), media_type=JSON)
         return self._listing(found)
 
     async def delete_ledger(self, request: Request) -> Response:

@@ -135,10 +135,14 @@ class Call:
         if content_type is not None:
             raw.append((b"content-type", content_type.encode("latin-1")))
         raw.append((b"vary", b"Origin"))
+        if self.row is not None:
+            self.world.ledger.sent.begin(self.row.seq, status, raw)
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
     async def write(self, body: bytes, *, more: bool) -> None:
         """Send a piece of the body; without ``more`` the answer is complete."""
+        if self.row is not None:
+            self.world.ledger.sent.more(self.row.seq, body)
         await self._send({"type": "http.response.body", "body": body, "more_body": more})
 
     async def answer(self, status: int, body: bytes, content_type: str | None = JSON) -> None:

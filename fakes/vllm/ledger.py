@@ -8,6 +8,8 @@ from typing import Any, Literal, NotRequired
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
+from fakes.vllm.sent import SentAnswer, SentAnswers
+
 SCHEMA_VERSION = 1
 
 State = Literal["received", "held", "generating", "finished", "cut", "aborted", "refused", "failed"]
@@ -110,6 +112,7 @@ class Ledger:
         self._evicted: dict[str, int] = {}
         self._next = 0
         self._waiters: list[_Waiter] = []
+        self.sent = SentAnswers()
 
     def open(
         self, *, tenant: str, profile: str, endpoint: str, request: ReceivedRequest, earlier_on_connection: int = 0
@@ -197,6 +200,7 @@ class Ledger:
 
     def _drop(self, row: Row) -> None:
         del self._rows[row.seq]
+        self.sent.drop(row.seq)
         del self._by_tenant[row.tenant][row.seq]
 
 
@@ -206,6 +210,9 @@ def ledger_schema() -> dict[str, Any]:
     definitions = row.pop("$defs", {})
     row["additionalProperties"] = False
     row["required"] = list(_FIELDS)
+    answer = TypeAdapter(SentAnswer | None).json_schema(ref_template="#/$defs/{model}")
+    definitions.update(answer.pop("$defs", {}))
+    row["properties"]["answer"] = {**answer, "description": "Only in a listing that asks for it: ?answers=true."}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Ledger",

@@ -185,7 +185,7 @@ def test_the_command_that_runs_a_scenario_again_can_be_pasted_whatever_the_profi
     profile = suite.folder / "my broken.toml"
     profile.write_text(BROKEN, encoding="utf-8")
     ran = suite.run('@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", False)\n', f"--system={profile}")
-    assert f"trackgauge run --system '{profile}' -k" in ran.output
+    assert f"trackgauge repro CAP-001 --system '{profile}'" in ran.output
 
 
 def test_an_engines_address_that_is_taken_is_told_before_anything_is_started(suite: Suite) -> None:

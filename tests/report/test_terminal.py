@@ -50,7 +50,7 @@ def test_a_failure_is_a_block_that_can_be_read_without_the_source(report: Report
         "  where    session s-41f0",
         "  harm     The trainer sees two branches and discards the rollout.",
         "  evidence report/evidence/cut.json",
-        f"  again    {again(scenario)}",
+        f"  again    {again('STR-007')}",
     ]
 
 
