@@ -169,12 +169,32 @@ def demo() -> None:
 
 
 @app.command()
+def simulate(
+    break_rate: Annotated[float, typer.Option(min=0, max=1, help="Share of sessions that break.")] = 0.04,
+    sessions: Annotated[float, typer.Option(min=0.01, help="Sessions a rollout has, subagents included.")] = 1,
+    group: Annotated[int, typer.Option(min=2, max=1000, help="Rollouts of one task.")] = 16,
+    correlation: Annotated[
+        float, typer.Option(min=0, max=0.99, help="Between rollouts of a group: hard tasks break more of theirs.")
+    ] = 0,
+    groups: Annotated[int, typer.Option(min=1, help="How many to play through the reference trainer.")] = 2000,
+) -> None:
+    """Tell what share of groups survives when sessions break: raise and discard, or withhold.
+
+    Computed, and played through the reference's trainer; and what a public report of lost groups implies.
+    """
+    from conformance.reference.rollout.groups import Setting, report
+
+    typer.echo(report(Setting(break_rate, sessions, group, correlation), groups))
+
+
+@app.command()
 def schema(
     name: Annotated[
         str,
         typer.Argument(
             help="playbook, ledger, exchanges, results, record, session-list, envelope, "
-            "rebuild-request, rebuild-answer, rollout-request or rollout-answer."
+            "rebuild-request, rebuild-answer, rollout-request, rollout-answer, verify-request, verify-answer, "
+            "group-request or group-answer."
         ),
     ],
 ) -> None:

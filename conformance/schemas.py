@@ -75,6 +75,30 @@ def _rollout_answer() -> JSONSchema:
     return Collected.model_json_schema()
 
 
+def _verify_request() -> JSONSchema:
+    from conformance.contract.verifies import VerifyRequest
+
+    return VerifyRequest.model_json_schema()
+
+
+def _verify_answer() -> JSONSchema:
+    from conformance.contract.verifies import VerifyResponse
+
+    return VerifyResponse.model_json_schema()
+
+
+def _group_request() -> JSONSchema:
+    from conformance.contract.verifies import GroupRequest
+
+    return GroupRequest.model_json_schema()
+
+
+def _group_answer() -> JSONSchema:
+    from conformance.contract.verifies import GroupAnswer
+
+    return GroupAnswer.model_json_schema()
+
+
 SCHEMAS: dict[str, Callable[[], JSONSchema]] = {
     "playbook": _playbook,
     "ledger": _ledger,
@@ -87,6 +111,10 @@ SCHEMAS: dict[str, Callable[[], JSONSchema]] = {
     "rebuild-answer": _rebuild_answer,
     "rollout-request": _rollout_request,
     "rollout-answer": _rollout_answer,
+    "verify-request": _verify_request,
+    "verify-answer": _verify_answer,
+    "group-request": _group_request,
+    "group-answer": _group_answer,
 }
 
 

@@ -13,35 +13,49 @@ from conformance.contract.rollouts import (
     RolloutRequest,
     Stage,
 )
+from conformance.contract.verifies import GroupRequest, VerifyRequest
 from conformance.contract.vocabulary import Outcome
+from conformance.reference.rollout.trainer import judge
+from conformance.reference.rollout.verify import verify
 
 JSON = Any
 
+Line = RolloutRequest | CancelRequest | VerifyRequest | GroupRequest
+FORMS: dict[str, type[Line]] = {"cancel": CancelRequest, "verify": VerifyRequest, "group": GroupRequest}
+
 
 class NoRequest(Exception):
-    """Raised when a line is none of the protocol's; ``answer`` is what to say to it."""
+    """Raised when a line begins and ends no rollout; ``answer`` is what to say to it.
 
-    def __init__(self, identity: str, message: str) -> None:
+    It is none of the protocol's, or a question of what was collected before, which is answered at once.
+    """
+
+    def __init__(self, identity: str, message: str, answer: BaseModel | None = None) -> None:
         super().__init__(message)
-        self.answer = refused(identity, message)
+        self.answer = answer or refused(identity, message)
 
 
 def request_in(line: bytes) -> RolloutRequest | CancelRequest:
-    """Raises NoRequest naming the first key that is not as the protocol has it."""
+    """Raises NoRequest: with the answer to a question, or naming the first key that is not as the protocol has it."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise NoRequest("", f"the line is no JSON: {error}") from None
     identity = value.get("id") if isinstance(value, dict) else None
     name = identity if isinstance(identity, str) else ""
-    cancels = isinstance(value, dict) and value.get("op") == "cancel"
+    op = value.get("op") if isinstance(value, dict) else None
+    form = FORMS.get(op, RolloutRequest) if isinstance(op, str) else RolloutRequest
     try:
-        request = (CancelRequest if cancels else RolloutRequest).model_validate(value)
+        request = form.model_validate(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise NoRequest(name, f"{'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}") from None
     if request.v != PROTOCOL_VERSION:
         raise NoRequest(name, f"v must be {PROTOCOL_VERSION}, seen {request.v}")
+    if isinstance(request, VerifyRequest):
+        raise NoRequest(name, "a question", verify(request))
+    if isinstance(request, GroupRequest):
+        raise NoRequest(name, "a question", judge(request))
     return request
 
 
@@ -62,7 +76,7 @@ def ended_by_others(identity: str, message: str, *, captured: bool, stage: Stage
     )
 
 
-def not_begun(line: bytes) -> Collected:
+def not_begun(line: bytes) -> BaseModel:
     """The answer to a request that was waiting when the runner was told to end."""
     try:
         request = request_in(line)
