@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -99,6 +99,31 @@ def repro(
         raise typer.Exit(launch([*arguments, *ALONE, *held, *context.args, *chosen], report.absolute()))
     except (CatalogueError, NothingToPlay, ReportFolderError) as error:
         refuse(str(error))
+
+
+@app.command()
+def compare(
+    before: Annotated[Path, typer.Argument(metavar="A", help="results.ndjson of a run, or its report folder.")],
+    after: Annotated[Path, typer.Argument(metavar="B", help="The same of a later run, or of another system.")],
+    equal: Annotated[
+        bool, typer.Option(help="Any difference of a verdict ends with status 1, not only a worse one.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+) -> None:
+    """Say which verdicts changed between two runs, what got worse first.
+
+    Exit status: 0 nothing got worse; 1 something did (with --equal: something changed); 2 one cannot be read.
+    """
+    from conformance.report import compare as comparison
+    from conformance.report.ndjson import ReportError
+
+    try:
+        found = comparison.compare(comparison.read(before), comparison.read(after))
+    except ReportError as error:
+        refuse(str(error))
+    shown = comparison.as_json(found).decode() if as_json else comparison.text(found, str(before), str(after)) + "\n"
+    typer.echo(shown, nl=False)
+    raise typer.Exit(1 if (not found.equal if equal else found.regressed) else 0)
 
 
 @app.command()
@@ -221,6 +246,6 @@ def rebuild() -> None:
     """Rebuild rollouts from captured sessions, JSON lines in and out (trackgauge rebuild --help)."""
 
 
-def refuse(line: str) -> None:
+def refuse(line: str) -> NoReturn:
     typer.echo(line, err=True)
     sys.exit(2)

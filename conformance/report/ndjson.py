@@ -152,13 +152,13 @@ def read(path: Path) -> Report:
 
 
 def _judged(path: Path, number: int, raw: bytes) -> Line:
-    from conformance.report.schema import problem_of  # jsonschema is needed by readers only
+    from conformance.report.schema import fits, problem_of  # pydantic and jsonschema are needed by readers only
 
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError) as problem:
         raise ReportError(path, number, f"not JSON: {problem}") from problem
-    found = problem_of(value)
+    found = None if fits(value, raw) else problem_of(value)
     if found is not None:
         raise ReportError(path, number, found)
     line = from_line(value)

