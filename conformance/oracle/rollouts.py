@@ -127,6 +127,15 @@ def excludes(answer: Answer, calls: Iterable[Sampled]) -> Judgement:
     return Judgement(not wrong, "excluded", wrong or "excluded")
 
 
+def without_item_ids(answer: Answer) -> Answer:
+    """The answer without the ids of its items: a rebuild may give new ones each time. Calls keep their ``call_id``."""
+    bare = [
+        {**one, "items": [{key: value for key, value in item.items() if key != "id"} for item in one["items"]]}
+        for one in answer["trajectories"]
+    ]
+    return {**answer, "trajectories": bare}
+
+
 def trained(answer: Answer) -> list[Trajectory]:
     """The trajectories a trainer would take as they are."""
     return [one for one in answer["trajectories"] if not answer["withheld"] and not one["withheld"]]

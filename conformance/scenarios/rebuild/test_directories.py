@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
-from conformance.oracle import placing
+from conformance.oracle import placing, rollouts
 from conformance.scenarios.rebuild.asking import answered
 from conformance.scenarios.rebuild.sessions import Record, Session, says, system, user
 from conformance.systems.rebuild import RebuildUnderTest
@@ -32,6 +32,7 @@ def compacted(session: Session) -> Session:
 
 def shown(answer: dict[str, Any]) -> dict[str, Any]:
     """What of an answer may not depend on where the records came from."""
+    answer = rollouts.without_item_ids(answer)
     whole = ("outcome", "withheld", "reason_code", "trajectories")
     order_is_free = {key: sorted(map(json.dumps, answer[key])) for key in ("excluded", "notes")}
     return {key: answer[key] for key in whole} | order_is_free

@@ -79,11 +79,22 @@ async def test_a_side_call_is_not_trained_and_costs_nothing(rebuild: RebuildUnde
 async def test_the_words_of_a_system_prompt_make_no_side_call(rebuild: RebuildUnderTest, check: Check) -> None:
     for words in ("You are a title generator.", "You are a helpful assistant tasked with summarizing conversations."):
         session = Session()
-        turns = list(main_chain(session, 2, session.begin(system(words), user(TASK))))
-        side = session.call(session.begin(system("You are an agent."), user("quota"), tools=()), says("Fine."))
+        turns = [turn.truth for turn in main_chain(session, 2, session.begin(system(words), user(TASK)))]
+        alone = session.envelope()
+        session.call(session.begin(system("You are an agent."), user("quota"), tools=()), says("Fine."))
         answer = await rebuild.ask({"envelope": session.envelope()})
-        check.that("REB-070", placing.all_delivered(answer, [turn.truth for turn in turns]))
-        check.that("REB-070", triples.not_trained(answer, [side.truth]))
+        check.that("REB-070", triples.not_trained(answer, [session.made[-1].truth]))
+        if await _spares_the_main_chain(rebuild):
+            check.that("REB-070", placing.all_delivered(answer, turns))
+        check.that("REB-070", triples.one_clean_chain(await rebuild.ask({"envelope": alone}), turns))
+
+
+async def _spares_the_main_chain(rebuild: RebuildUnderTest) -> bool:
+    """Whether a side call beside two turns of plain words leaves them delivered: what words cost is judged by it."""
+    session = Session()
+    turns = [turn.truth for turn in main_chain(session, 2)]
+    session.call(session.begin(system("You answer."), user("quota"), tools=()), says("Fine."))
+    return bool(placing.all_delivered(await rebuild.ask({"envelope": session.envelope()}), turns))
 
 
 def decided() -> Iterator[Beside]:

@@ -145,7 +145,8 @@ async def test_an_envelope_or_a_neighbour_can_spoil_a_record_too(
     trained = [not triples.ids_not_trained(answer, one.truth.generation) for one in turns[1:]]
     check("REB-004", sum(trained) <= 1, expected="at most one of two with one uuid", seen=trained)
 
-    for number, odd in enumerate((math.nan, math.inf, -math.inf)):
+    not_in_json = (math.nan, math.inf, -math.inf) if "rebuild-directory" in rebuild.capabilities else ()
+    for number, odd in enumerate(not_in_json):
         session = Session()
         session.turns(1)
         made = session.call(session.made[-1].then(user("Go on.")), says("Done."))
@@ -209,7 +210,7 @@ _PLACES: tuple[tuple[str | int, ...], ...] = (
 async def test_each_line_gets_one_answer_and_the_next_line_is_read(rebuild: RebuildUnderTest, check: Check) -> None:
     session = Session()
     session.turns(2)
-    due = {**await rebuild.ask({"envelope": session.envelope()}), "id": None}
+    due = rollouts.without_item_ids({**await rebuild.ask({"envelope": session.envelope()}), "id": None})
     odd_lines = [b"{nope", b"[]", b"null", b'"text"', b"{}", b'{"v": 1, "op": "rebuild"}', b"\xff\xfe", b"[" * 50_000]
     for number, line in enumerate(odd_lines):
         where = repr(line[:40])
@@ -220,7 +221,8 @@ async def test_each_line_gets_one_answer_and_the_next_line_is_read(rebuild: Rebu
         answer = await asyncio.to_thread(rebuild.ask_raw, both, answer_id=name)
         others = rebuild.junk
         check("REB-017", len(others) == 1, expected="one answer to it", seen=others, where=where)
-        check.equal("REB-017", expected=due, seen={**answer, "id": None}, where=f"after {where}")
+        seen = rollouts.without_item_ids({**answer, "id": None})
+        check.equal("REB-017", expected=due, seen=seen, where=f"after {where}")
     sources: list[JSON] = [{}, {"envelope": session.envelope(), "log_dir": "there"}, {"tape": []}, [], None]
     for source in sources:
         refused = {"v": 1, "id": "refused", "op": "rebuild", "source": source}

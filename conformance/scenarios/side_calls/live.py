@@ -18,6 +18,12 @@ SCOPES = (
 TITLES = ("before", "after", "asked_again", "failed", "left", "small")
 ASKS_FOR_A_TITLE = TITLE_REQUEST + SUMMARY_REQUEST
 ASKS_FOR_A_SUMMARY = "Write a summary of this conversation so that the work can go on from it. Call no tool."
+READERS = {
+    "asks_for_a_title": ASKS_FOR_A_TITLE,
+    "asks_for_a_summary": ASKS_FOR_A_SUMMARY,
+    "is_a_title_generator": TITLE_SYSTEM,
+}
+PLAIN = "Find out why the build fails."
 
 
 async def titles(scene: Scene) -> None:
@@ -59,7 +65,6 @@ async def readers(scene: Scene) -> None:
             task(scene, "asks_for_a_title", ASKS_FOR_A_TITLE),
             session=scene.session("asks_for_a_title"),
             model=MODEL,
-            title=True,
         ),
         scene.claude_code(
             task(scene, "asks_for_a_summary", ASKS_FOR_A_SUMMARY),
@@ -74,7 +79,7 @@ async def single(scene: Scene) -> None:
     await scene.ask(task(scene, "single"), session=scene.session("single"), model=MODEL)
 
 
-def task(scene: Scene, name: str, text: str = "Find out why the build fails.") -> str:
+def task(scene: Scene, name: str, text: str = PLAIN) -> str:
     return scene.task(text, scope=SCOPES.index(name))
 
 

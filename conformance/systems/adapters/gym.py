@@ -13,7 +13,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from datetime import datetime
 from pathlib import Path
@@ -65,6 +65,15 @@ def answer_to(line: bytes, rebuild: Rebuild) -> Answer:
         return {"id": number, **failed(type(error).__name__, str(error))}
 
 
+def only_envelope(source: dict[str, JSON]) -> JSON:
+    """The one session of a source. Raises :class:`Refused` where it is none, or one of several."""
+    if list(source) == ["envelope"]:
+        return source["envelope"]
+    if list(source) == ["sessions"] and len(source["sessions"]) == 1:
+        return source["sessions"][0]
+    raise Refused(f"one session is rebuilt at a time; seen {', '.join(source) or 'no source'}")
+
+
 def failed(rule: str, message: str, record_uuid: str | None = None) -> Answer:
     error = {"rule": rule, "record_uuid": record_uuid, "message": message}
     return {"outcome": "failed", "withheld": True, "reason": message, "error": error}
@@ -90,11 +99,9 @@ def switchyard_trace() -> Rebuild:
         return told(trace, session_id)
 
     def rebuild(source: dict[str, JSON], allow_partial: bool) -> Answer:
-        if list(source) == ["envelope"]:
-            return one_session(source["envelope"], allow_partial)
-        if not salvages or list(source) not in (["sessions"], ["log_dir"]):
-            raise Refused(f"Gym rebuilds one envelope, or a tree of sessions since #2080; seen {', '.join(source)}")
-        return tree(source, allow_partial)
+        if salvages and list(source) in (["sessions"], ["log_dir"]):
+            return tree(source, allow_partial)
+        return one_session(only_envelope(source), allow_partial)
 
     def tree(source: dict[str, JSON], allow_partial: bool) -> Answer:
         from responses_api_agents.swe_agents import app  # type: ignore[import-not-found]
@@ -182,9 +189,7 @@ def token_capture() -> Rebuild:
             return self.snapshot
 
     def rebuild(source: dict[str, JSON], allow_partial: bool) -> Answer:
-        if list(source) != ["envelope"]:
-            raise Refused(f"Gym builds one rollout's entries; seen {', '.join(source)}")
-        envelope = source["envelope"]
+        envelope = only_envelope(source)
         if not isinstance(envelope, dict) or not isinstance(envelope.get("completions"), list):
             raise Refused("an envelope with a list of completions is needed")
         rollout_id = str(envelope.get("session_id"))
@@ -194,19 +199,25 @@ def token_capture() -> Rebuild:
         built = asyncio.run(trajectories_from_source(rollout_id, InMemory(snapshot)))
         masked = bool(built["mask_sample"])
         if built["rebuilt_response"] is None:
-            reason = str(built.get("error"))
-            return {**failed(reason.partition(":")[0], reason), "excluded": left_out}
+            error = str(built.get("error"))
+            return {**failed(error.partition(":")[0], error), "excluded": [*left_out, *orphans(entries)]}
         out = builder.run_builder(entries)
         reason = ", ".join(f"{name} {value}" for name, value in built["metrics"].items()) if masked else None
         standing = {"outcome": "partial" if masked else "clean", "withheld": masked}
         if masked and not allow_partial:
-            return {**failed("mask_sample", str(reason)), "excluded": left_out}
-        chains = [{**chain_of(chain, builder, rollout_id), **standing} for chain in out.chains]
-        dropped = [*out.quarantined, *out.notes.empty_generation_calls]
-        excluded = [*left_out, *({"record_uuid": call, "why": "orphan"} for call in dropped)]
-        return {**standing, "reason": reason, "trajectories": chains, "excluded": excluded}
+            return {**failed("mask_sample", str(reason)), "excluded": [*left_out, *orphans(entries)]}
+        main = next(chain for chain in out.chains if chain.chain_id == "main")
+        delivered = {link.entry.model_call_id for link in main.links}
+        dropped = orphans(one for one in entries if one.model_call_id not in delivered)
+        trajectory = {**chain_of(main, rollout_id), **standing, "items": built["rebuilt_response"]["output"]}
+        return {**standing, "reason": reason, "trajectories": [trajectory], "excluded": [*left_out, *dropped]}
 
     return rebuild
+
+
+def orphans(entries: Iterable[JSON]) -> list[dict[str, JSON]]:
+    """Gym counts what it does not deliver, and does not say why each was not."""
+    return [{"record_uuid": one.model_call_id, "why": "orphan"} for one in entries]
 
 
 def entries_of(
@@ -245,11 +256,10 @@ def generated_items(record: dict[str, JSON], converter: JSON) -> list[dict[str, 
     return [item.model_dump() for item in converter.chat_completions_messages_to_responses_items([plain])]
 
 
-def chain_of(chain: JSON, builder: JSON, rollout_id: str) -> dict[str, JSON]:
+def chain_of(chain: JSON, rollout_id: str) -> dict[str, JSON]:
     return {
         "session_id": rollout_id,
         "model": chain.links[0].entry.model,
-        "items": builder.project_chain_to_output_items(chain),
         "record_uuids": [link.entry.model_call_id for link in chain.links],
     }
 
