@@ -101,9 +101,49 @@ def repro(
         refuse(str(error))
 
 
+@app.command(context_settings=PASS_ON)
+def scoreboard(
+    context: typer.Context,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE|NAME", help="A column; may be repeated. Default: every system that ships."),
+    ] = None,
+    report: Annotated[Path, typer.Option(help="Where the report of each run goes, and the board.")] = Path(
+        "report/scoreboard"
+    ),
+    publish: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write scoreboard.md and scoreboard.ndjson there too.")
+    ] = None,
+    draw: Annotated[bool, typer.Option(help="Run nothing: draw what earlier runs left in the report folder.")] = False,
+) -> None:
+    """Judge each system alone and write one table, requirements by systems: scoreboard.md and scoreboard.ndjson.
+
+    Systems that are not installed are listed with the reason (see trackgauge systems). Further arguments go to
+    trackgauge run, such as -n auto or --covering STR. Exit status: 0 the board is drawn, whatever it says; 1 nothing
+    could be judged, or it was ended before all were; 2 usage.
+    """
+    from conformance.gauge import scoreboard as board
+    from conformance.systems import profiles
+    from conformance.systems.tables import ProfileError
+
+    try:
+        chosen = [profiles.find(name) for name in system or board.everything()]
+    except ProfileError as error:
+        refuse(str(error))
+    twice = [one.file.stem for one in chosen if [other.file.stem for other in chosen].count(one.file.stem) > 1]
+    if twice:
+        refuse(f"--system {twice[0]}: two columns of that name; a profile's file name is its column")
+    try:
+        raise typer.Exit(board.board(chosen, report.absolute(), publish, None if draw else context.args, load()))
+    except OSError as error:
+        refuse(f"{error.filename}: {error.strerror}; give folders that can be written")
+
+
 @app.command()
 def compare(
-    before: Annotated[Path, typer.Argument(metavar="A", help="results.ndjson of a run, or its report folder.")],
+    before: Annotated[
+        Path, typer.Argument(metavar="A", help="results.ndjson of a run, its report folder, or that of a scoreboard.")
+    ],
     after: Annotated[Path, typer.Argument(metavar="B", help="The same of a later run, or of another system.")],
     equal: Annotated[
         bool, typer.Option(help="Any difference of a verdict ends with status 1, not only a worse one.")
@@ -118,12 +158,11 @@ def compare(
     from conformance.report.ndjson import ReportError
 
     try:
-        found = comparison.compare(comparison.read(before), comparison.read(after))
+        found = comparison.compare_places(before, after)
     except ReportError as error:
         refuse(str(error))
-    shown = comparison.as_json(found).decode() if as_json else comparison.text(found, str(before), str(after)) + "\n"
-    typer.echo(shown, nl=False)
-    raise typer.Exit(1 if (not found.equal if equal else found.regressed) else 0)
+    typer.echo(comparison.as_json(found) if as_json else comparison.text(found, str(before), str(after)))
+    raise typer.Exit(1 if any(not one.equal if equal else one.regressed for one in found.values()) else 0)
 
 
 @app.command()

@@ -43,7 +43,7 @@ def launch(arguments: list[str], report: Path) -> int:
 
 def _run(command: list[str], held: bool) -> int:
     """pytest's exit status. Raises SystemExit when the run was told to end; where it is ``held``, Ctrl-C does not."""
-    process = subprocess.Popen(command, preexec_fn=_interrupted_with_its_starter)
+    process = subprocess.Popen(command, preexec_fn=interrupted_with_its_starter)
     # The terminal tells pytest of Ctrl-C too; it ends its servers and says what it knew, however often it is told.
     told: list[int] = []
 
@@ -61,7 +61,7 @@ def _run(command: list[str], held: bool) -> int:
     return status
 
 
-def _interrupted_with_its_starter() -> None:
+def interrupted_with_its_starter() -> None:
     """In the child: on Linux a starter that is killed takes the run along, as by Ctrl-C."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)

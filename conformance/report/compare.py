@@ -1,7 +1,7 @@
 """Two runs side by side: which verdicts changed, and whether anything got worse."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from conformance.contract.vocabulary import Level, Verdict
 from conformance.report import ndjson
 from conformance.report.folder import RESULTS
 from conformance.report.lines import printable
-from conformance.report.plain import JSON, encode
+from conformance.report.plain import JSON, encode, plain
 from conformance.report.results import Report, Result, SuiteError
 from conformance.report.summary import by_requirement
 
@@ -62,9 +62,28 @@ class Comparison:
         return bool(self.errors) or any(one.change is Change.WORSE for one in self.changes)
 
 
-def read(place: Path) -> Report:
-    """The report in a file, or in a folder that a run wrote. Raises :class:`conformance.report.ndjson.ReportError`."""
-    return ndjson.read(place / RESULTS if place.is_dir() else place)
+def compare_places(before: Path, after: Path) -> dict[str, Comparison]:
+    """Two files or report folders, under the name ""; or two folders of a scoreboard, system by system.
+
+    A system that stands in one of the two only is compared with a run without lines. Raises
+    :class:`conformance.report.ndjson.ReportError`.
+    """
+    old, new = _reports(before), _reports(after)
+    if old.keys() != new.keys() and "" in old.keys() | new.keys():
+        raise ndjson.ReportError(after, 0, f"is not of a kind with {before}: one is a run, the other a scoreboard")
+    names = list(dict.fromkeys([*old, *new]))
+    return {name: compare(old.get(name) or _nothing(new[name]), new.get(name) or _nothing(old[name])) for name in names}
+
+
+def _reports(place: Path) -> dict[str, Report]:
+    inside = {} if (place / RESULTS).exists() else {path.parent.name: path for path in place.glob(f"*/{RESULTS}")}
+    if not inside:
+        return {"": ndjson.read(place / RESULTS if place.is_dir() else place)}
+    return {name: ndjson.read(path) for name, path in sorted(inside.items())}
+
+
+def _nothing(other: Report) -> Report:
+    return replace(other, results=(), errors=())
 
 
 def compare(before: Report, after: Report) -> Comparison:
@@ -82,36 +101,38 @@ def compare(before: Report, after: Report) -> Comparison:
     return Comparison(tuple(changes), errors, tuple(_notes(before, after)), same)
 
 
-def text(found: Comparison, before: str, after: str) -> str:
+def text(found: Mapping[str, Comparison], before: str, after: str) -> str:
     """For people: what got worse first. Values are in one line each."""
-    lines = [f"from {before} to {after}", *(f"note: {note}" for note in found.notes)]
+    blocks = [f"from {before} to {after}"]
+    for name, comparison in found.items():
+        blocks += ["", f"== {name}"] if name else []
+        blocks += _text(comparison)
+    return "\n".join(blocks)
+
+
+def _text(found: Comparison) -> Iterator[str]:
+    yield from (f"note: {note}" for note in found.notes)
     for error in found.errors:
-        lines += ["", f"ERROR of the suite, new · {printable(error.scenario)}", f"  {printable(error.reason)}"]
+        yield from ("", f"ERROR of the suite, new · {printable(error.scenario)}", f"  {printable(error.reason)}")
     for change in Change:
         mine = [one for one in found.changes if one.change is change]
         if mine:
-            lines += ["", f"{change} ({len(mine)})", *(line for one in mine for line in _told(one))]
+            yield from ("", f"{change} ({len(mine)})")
+            yield from (line for one in mine for line in _told(one))
     counts = " · ".join(f"{change} {sum(one.change is change for one in found.changes)}" for change in Change)
-    return "\n".join([*lines, "", f"same {found.same} · {counts}"])
+    yield from ("", f"same {found.same} · {counts}")
 
 
-def as_json(found: Comparison) -> bytes:
-    """``{equal, regressed, same, notes, changes, errors}``; the last two are lists of objects."""
-    changes: list[JSON] = [
-        {
-            "requirement": one.requirement,
-            "level": one.level.value,
-            "scenario": one.scenario,
-            "before": one.before,
-            "after": one.after,
-            "change": one.change.value,
-            "reason": one.reason,
-        }
-        for one in found.changes
-    ]
+def as_json(found: Mapping[str, Comparison]) -> str:
+    """By name of the system ("" for two single runs): ``{equal, regressed, same, notes, changes, errors}``."""
+    return encode({name: _json(comparison) for name, comparison in found.items()}, indent=2).decode()
+
+
+def _json(found: Comparison) -> JSON:
+    changes = [plain(one) for one in found.changes]
     errors: list[JSON] = [{"scenario": error.scenario, "reason": error.reason} for error in found.errors]
     whole: dict[str, JSON] = {"equal": found.equal, "regressed": found.regressed, "same": found.same}
-    return encode({**whole, "notes": list(found.notes), "changes": changes, "errors": errors}, indent=2) + b"\n"
+    return {**whole, "notes": list(found.notes), "changes": changes, "errors": errors}
 
 
 def _lines(results: Iterable[Result]) -> dict[tuple[str, str], Result]:

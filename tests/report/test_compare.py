@@ -78,7 +78,7 @@ def test_what_else_differs_is_noted_but_is_no_change(report: Report) -> None:
 
 def test_for_people_what_got_worse_stands_first_with_its_reason(report: Report) -> None:
     found = compare(run_of(report, "fail", "pass"), run_of(report, "pass", "fail"))
-    assert text(found, "a", "b").splitlines() == [
+    assert text({"": found}, "a", "b").splitlines() == [
         "from a to b",
         "",
         "worse (1)",
@@ -111,7 +111,7 @@ def test_the_status_tells_a_script_what_changed(
 ) -> None:
     one, other = written(tmp_path / "a", run_of(report, "pass")), written(tmp_path / "b", run_of(report, after))
     done = command(one, f"{other}/results.ndjson", "--json", *options)
-    assert (done.returncode, json.loads(done.stdout)["equal"]) == (status, after == "pass")
+    assert (done.returncode, json.loads(done.stdout)[""]["equal"]) == (status, after == "pass")
 
 
 def test_a_report_that_was_cut_or_is_not_there_ends_with_one_line_and_status_2(report: Report, tmp_path: Path) -> None:
@@ -123,6 +123,19 @@ def test_a_report_that_was_cut_or_is_not_there_ends_with_one_line_and_status_2(r
         assert (done.returncode, done.stdout) == (2, "")
         assert told in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def test_the_folders_of_two_scoreboards_are_compared_system_by_system(report: Report, tmp_path: Path) -> None:
+    for board, verdict in (("a", "pass"), ("b", "fail")):
+        written(tmp_path / board / "acme", run_of(report, verdict))
+        written(tmp_path / board / "zeta", run_of(report, "pass"))
+    written(tmp_path / "b" / "late", run_of(report, "pass"))
+    done = command(str(tmp_path / "a"), str(tmp_path / "b"), "--json")
+    told = {name: (one["equal"], one["regressed"]) for name, one in json.loads(done.stdout).items()}
+    assert (done.returncode, told) == (1, {"acme": (False, True), "zeta": (True, False), "late": (False, False)})
+    wrong = command(str(tmp_path / "a"), str(tmp_path / "b" / "acme"))
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "one is a run, the other a scoreboard" in wrong.stderr
 
 
 def test_ten_thousand_lines_are_compared(report: Report) -> None:
