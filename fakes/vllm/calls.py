@@ -188,6 +188,12 @@ class Call:
         if watch.done():
             raise ClientLeft
 
+    def say_unasked(self, answer: bytes) -> None:
+        """Put bytes on the connection behind the answer. Who asks this engine anything next knows them sent."""
+        transport = self.scope.get("extensions", {}).get("trackgauge.transport")
+        if transport is not None:
+            transport.write(answer)
+
     async def close_socket(self) -> None:
         """Close the connection once what was written is out, and return when it is closed."""
         transport = self.scope.get("extensions", {}).get("trackgauge.transport")

@@ -50,6 +50,7 @@ FAULT_NAMES = (
     "slow_headers",
     "stall",
     "close_after",
+    "answered_twice",
     "joined_events",
     "lone_surrogate",
 )

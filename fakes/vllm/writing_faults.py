@@ -15,7 +15,8 @@ BAD_HTML = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
 class Writing:
     """How an answer is written when it is not written as usual.
 
-    ``spoiled``: the client cannot have got the answer, so the ledger says ``cut``.
+    ``spoiled``: the client cannot have got the answer, so the ledger says ``cut``. ``again_at`` is the gate at which an
+    answer that comes twice comes again; null is at once.
     """
 
     status: int = 200
@@ -37,6 +38,8 @@ class Writing:
     delay: float = 0.0
     stalls_at: str | None = None
     closes_after: bool = False
+    answers_twice: bool = False
+    again_at: str | None = None
 
     @property
     def spoiled(self) -> bool:
@@ -84,6 +87,7 @@ ON_WRITING: dict[str, Callable[[Fault, bool], Writing]] = {
     "slow_headers": lambda fault, streamed: Writing(delay=_seconds(fault)),
     "stall": lambda fault, streamed: Writing(stalls_at=fault.raw or "stall", at_token=fault.at_token),
     "close_after": lambda fault, streamed: Writing(closes_after=True),
+    "answered_twice": lambda fault, streamed: Writing(answers_twice=True, again_at=fault.raw),
 }
 
 

@@ -1,5 +1,6 @@
 """One call, one generation: a sample that was drawn is never drawn again behind the client's back."""
 
+import asyncio
 from typing import Any
 
 from conformance.gauge.check import Check, Inconclusive
@@ -8,6 +9,8 @@ from conformance.gauge.scene import Scene
 from conformance.scenarios.upstream.asking import Ask, Asked, ask_all
 
 JSON = Any
+
+CALLS_AFTER = 8
 
 EMPTY = {"text": None, "returns": False, "attempts": [{"text": "", "returns": False, "sampling": "faithful"}]}
 
@@ -52,6 +55,32 @@ async def test_each_call_is_generated_once(scene: Scene, check: Check) -> None:
         if one.generations and one.generations[0]["generation_token_ids"] is None:
             raise Inconclusive(f"{label}: the engine failed before it had generated")
         check("UPS-025", len(one.generations) == 1, expected="one generation", seen=_told(one), where=label)
+
+
+@covers("UPS-027")
+async def test_an_answer_that_came_twice_is_no_other_calls_answer(scene: Scene, check: Check) -> None:
+    """The second one lies on its connection when the proxy asks for the next calls, enough for each it may hold."""
+    gate = f"again-{scene.run:06d}"
+    twice: dict[str, JSON] = {"text": "{tag} It is the header.", "fault": {"name": "answered_twice", "raw": gate}}
+    scopes = {f"call-{n}": {"turns": [{"text": "{tag} It is the footer."}]} for n in range(CALLS_AFTER)}
+    await scene.script({"about": "An answer comes twice.", "scopes": {"twice": {"turns": [twice]}, **scopes}})
+    replies = [await scene.ask(session=scene.session("twice"))]
+    await scene.engine.open_gate("main", gate)
+    await scene.ledger()
+    asked = [scene.start(scene.task(scope=n + 1), session=scene.session(name)) for n, name in enumerate(scopes)]
+    replies += await asyncio.gather(*asked)
+    rows = await scene.ledger()
+    for scope, name in enumerate(("twice", *scopes)):
+        own = [row for row in rows if row["scope"] == scope]
+        if len(own) > 1:
+            raise Inconclusive(f"the engine was asked {len(own)} times for {name}, not once")
+        said = [row["message"]["content"] for row in own]
+        reply = replies[scope]
+        honest = not reply.answered or [reply.text] == said
+        check("UPS-027", honest, expected=said, seen=reply.text, where=f"the answer to {name}")
+        told = [record["generation_token_ids"] for record in await scene.records(scene.session(name))]
+        due = [row["generation_token_ids"] for row in own]
+        check("UPS-027", told in ([], due), expected="its own ids, or no record", seen=told, where=name)
 
 
 def _told(asked: Asked) -> list[JSON]:

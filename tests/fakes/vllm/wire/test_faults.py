@@ -159,6 +159,7 @@ LOOKED_AT_ALONE = {
     "joined_events",
     "slow_headers",
     "close_after",
+    "answered_twice",
     "stall",
 }
 
@@ -286,6 +287,20 @@ def test_close_after_closes_a_connection_that_was_to_be_kept(play: Play, stream:
     raw = raw_call(script, keep_alive=True, stream=stream)
     assert len(raw.ids()) > 3
     assert b"connection: close" not in raw.head.lower()
+
+
+@both_ways
+def test_answered_twice_says_the_same_again_behind_a_whole_answer(play: Play, stream: bool) -> None:
+    script = play({"text": TEXT, "fault": {"name": "answered_twice"}})
+    with script.served.connect() as sock:
+        sock.settimeout(10)
+        sock.sendall(request_bytes(script, keep_alive=True, stream=stream))
+        received = b""
+        while received.count(b"HTTP/1.1 200 OK") < 2 or not received.endswith((b"}", b"[DONE]\n\n")):
+            received += sock.recv(65536)
+    first, _, second = received.rpartition(b"HTTP/1.1 200 OK")
+    words = b'"token_ids"'
+    assert first.count(words) == second.count(words) > 0
 
 
 @both_ways
