@@ -159,7 +159,7 @@ def judge(mutant: Mutant, report: Report, ran: bool) -> str | None:
         return "its changed line never ran"
     failed = [line for line in report.results if line.verdict is Verdict.FAIL]
     if mutant.violates not in {line.requirement for line in failed}:
-        return f"{mutant.violates} did not fail"
+        return f"{mutant.violates} did not fail{_instead(mutant, report)}"
     smoked = [line for line in failed if line.scenario.startswith(SMOKE)]
     if mutant.smoke and smoked:
         return f"the smoke scenario failed too ({smoked[0].requirement}); say smoke = false if it has to"
@@ -168,6 +168,13 @@ def judge(mutant: Mutant, report: Report, ran: bool) -> str | None:
     if surplus:
         return f"{', '.join(sorted(surplus))} failed too; name it under also if it follows from the fault"
     return None
+
+
+def _instead(mutant: Mutant, report: Report) -> str:
+    """What became of the requirement, where that is more than a pass."""
+    lines = [line for line in report.results if line.requirement == mutant.violates]
+    told = next((line for line in lines if line.reason), None)
+    return f", it was {told.verdict}: {told.reason}" if told else ""
 
 
 def profile_of(mutant: Mutant, ran: Path) -> str:
