@@ -76,13 +76,9 @@ def ended_by_others(identity: str, message: str, *, captured: bool, stage: Stage
     )
 
 
-def not_begun(line: bytes) -> BaseModel:
-    """The answer to a request that was waiting when the runner was told to end."""
-    try:
-        request = request_in(line)
-    except NoRequest as error:
-        return error.answer
-    return ended_by_others(request.id, "the runner was told to end before the rollout began", captured=False)
+def not_begun(request: RolloutRequest) -> Collected:
+    """The answer to a rollout that was waiting when it, or the runner, was told to end."""
+    return ended_by_others(request.id, "it was told to end before it began", captured=False)
 
 
 def line_of(told: BaseModel) -> bytes:

@@ -3,10 +3,11 @@
 import os
 import selectors
 import signal
+from collections import deque
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from conformance.contract.rollouts import CancelRequest
+from conformance.contract.rollouts import CancelRequest, RolloutRequest
 from conformance.reference.rollout.backends import Dealer
 from conformance.reference.rollout.protocol import NoRequest, not_begun, request_in, write
 from conformance.reference.rollout.tasks import Task, fork
@@ -26,7 +27,8 @@ class Serving:
         self._answers = answers
         self._at_once = at_once
         self._unread = bytearray()
-        self._lines = [line for line in given if line.strip()]
+        self._given = [line for line in given if line.strip()]
+        self._waiting: deque[RolloutRequest] = deque()
         self._ended = requests is None
         self._dealer = Dealer()
         self._tasks: dict[int, Task] = {}
@@ -42,9 +44,10 @@ class Serving:
         self._ears.register(awake, selectors.EVENT_READ)
         if self._requests is not None:
             self._ears.register(self._requests, selectors.EVENT_READ)
-        self._begin()
-        while not self._ended or self._lines or self._tasks:
-            for key, _ in self._ears.select():
+        for line in self._given:
+            self._take(line)
+        while not self._ended or self._waiting or self._tasks:
+            for key, _ in self._ears.select(0 if self._has_room() else None):
                 if key.fd == awake:
                     os.read(awake, 64)
                     self._told_to_end()
@@ -52,12 +55,17 @@ class Serving:
                     self._read()
                 else:
                     self._hear(key.fd)
-            self._begin()
+            # One a turn: a thousand that begin at once keep nobody waiting who only asks.
+            if self._has_room():
+                self._begin(self._waiting.popleft())
+
+    def _has_room(self) -> bool:
+        return bool(self._waiting) and len(self._tasks) < self._at_once
 
     def _told_to_end(self) -> None:
-        for line in self._lines:
-            write(self._answers, not_begun(line))
-        self._lines.clear()
+        for request in self._waiting:
+            write(self._answers, not_begun(request))
+        self._waiting.clear()
         self._stop_reading()
         for task in self._tasks.values():
             task.end()
@@ -68,7 +76,9 @@ class Serving:
         self._unread += more
         *whole, rest = self._unread.split(b"\n") if more else [bytes(self._unread), b""]
         self._unread = bytearray(rest)
-        self._lines += [bytes(line) for line in whole if line.strip()]
+        for line in whole:
+            if line.strip():
+                self._take(bytes(line))
         if not more:
             self._stop_reading()
 
@@ -77,27 +87,31 @@ class Serving:
             self._ended = True
             self._ears.unregister(self._requests)
 
-    def _begin(self) -> None:
-        """Takes lines in their order; a cancellation waits for nobody."""
-        waiting = []
-        for line in self._lines:
-            try:
-                request = request_in(line)
-            except NoRequest as error:
-                write(self._answers, error.answer)
-                continue
-            if isinstance(request, CancelRequest):
-                for task in self._tasks.values():
-                    if task.request.id == request.id:
-                        task.end()
-            elif len(self._tasks) >= self._at_once:
-                waiting.append(line)
-            else:
-                task = fork(request, self._dealer.deal(request.backends))
-                self._tasks[task.ear] = task
-                self._ears.register(task.ear, selectors.EVENT_READ)
-                write(self._answers, task.started())
-        self._lines = waiting
+    def _take(self, line: bytes) -> None:
+        """A rollout waits for its turn; a question and a cancellation wait for nobody."""
+        try:
+            request = request_in(line)
+        except NoRequest as error:
+            write(self._answers, error.answer)
+            return
+        if isinstance(request, RolloutRequest):
+            self._waiting.append(request)
+        else:
+            self._cancel(request)
+
+    def _cancel(self, request: CancelRequest) -> None:
+        for task in self._tasks.values():
+            if task.request.id == request.id:
+                task.end()
+        for waiting in [each for each in self._waiting if each.id == request.id]:
+            self._waiting.remove(waiting)
+            write(self._answers, not_begun(waiting))
+
+    def _begin(self, request: RolloutRequest) -> None:
+        task = fork(request, self._dealer.deal(request.backends))
+        self._tasks[task.ear] = task
+        self._ears.register(task.ear, selectors.EVENT_READ)
+        write(self._answers, task.started())
 
     def _hear(self, ear: int) -> None:
         task = self._tasks[ear]
