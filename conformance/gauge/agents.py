@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from conformance.systems.proxy import Carried, ProxyUnderTest
+from conformance.systems.proxy import Carried, NotOurs, ProxyUnderTest
+from conformance.systems.routing import SHARED_ROUTES
 from fakes.harnesses.claude_code import ClaudeCode, Environment
 from fakes.harnesses.codex import Codex
 from fakes.harnesses.conversation import Conversation
@@ -48,11 +49,31 @@ class Agents:
         """A session id of this scenario's own; the same label gives the same id."""
         return self._remember(f"run-{self.run:06d}-{label}")
 
+    def takes(self, *, model: str = MODEL, stream: bool = False, session: bool = True) -> bool:
+        """Whether the system claims to take such a call. A model that is no route of the suite's is always tried."""
+        return self._unclaimed(model, stream, session) is None
+
+    def claims(self, *, model: str = MODEL, stream: bool = False, session: bool = True) -> None:
+        """Raises NotOurs where it does not: what the scenario is about cannot be done to it."""
+        unclaimed = self._unclaimed(model, stream, session)
+        if unclaimed is not None:
+            raise NotOurs(f"{self.proxy.profile.name} does not declare {unclaimed}")
+
+    def _unclaimed(self, model: str, stream: bool, session: bool) -> str | None:
+        there = {route.name for route in self.proxy.routes}
+        if model not in there and model in {route.name for route in SHARED_ROUTES}:
+            return f"routes, and has none like {model}"
+        needed = [name for name, asked in (("streams", stream), ("sessionless", not session)) if asked]
+        return next((name for name in needed if name not in self.proxy.capabilities), None)
+
     async def openhands_nv(self, task: str | None = None, *, session: str = "", **agent: JSON) -> Conversation:
-        """The Gym fork's agent, with its session in the body."""
+        """The Gym fork's agent, with its session in the body; in its base address too where that is what names it."""
         identity = self._own(session)
-        max_turns = agent.pop("max_turns", 20)
-        player = OpenHandsNV(self.address, session=identity, model=agent.pop("model", MODEL), **agent)
+        max_turns, model = agent.pop("max_turns", 20), agent.pop("model", MODEL)
+        self.claims(model=model)
+        own = "session-body" in self.proxy.capabilities
+        base = self.address if own else self._base(self.proxy.carry(identity))
+        player = OpenHandsNV(base, session=identity, model=model, **agent)
         return self._keep(await player.run(task or self.task(), max_turns=max_turns))
 
     async def openhands_sdk(
@@ -61,6 +82,7 @@ class Agents:
         """The SDK's agent; by its own id, the session is its conversation, and each subagent has one of its own."""
         identity = self._own(session)
         max_turns = agent.pop("max_turns", 20)
+        self.claims(model=agent.get("model", MODEL), stream=bool(agent.get("stream")))
         carried = None if by == "session-litellm" else self.proxy.carry(identity, by=by)
         own = {"conversation": identity} if carried is None else {"extra_body": _body(carried), **_key(carried)}
         headers = {**_headers(carried), **agent.pop("extra_headers", {})}
@@ -72,6 +94,7 @@ class Agents:
         self, task: str | None = None, *, session: str = "", by: str | None = None, **agent: JSON
     ) -> Conversation:
         """opencode with its subagents; by its own id, the session is that of its root. No title unless asked for."""
+        self.claims(model=agent.get("model", MODEL), stream=True)
         identity, carried = self._carried(session, by, "session-opencode")
         own = {"session": identity} if carried is None else _key(carried)
         headers = {**_headers(carried), **agent.pop("headers", {})}
@@ -88,6 +111,7 @@ class Agents:
 
         ``prefix`` is a path in its base address.
         """
+        self.claims(model=agent.get("model", MODEL))
         identity, carried = self._carried(session, by, "session-claude")
         own = {"session": identity} if carried is None else {}
         env: Environment = agent.pop("env", Environment())
@@ -101,6 +125,7 @@ class Agents:
         self, task: str | None = None, *, session: str = "", by: str | None = None, **agent: JSON
     ) -> Conversation:
         """Codex with its subagents; by its own id, the session is that of its root thread."""
+        self.claims(model=agent.get("model", MODEL))
         identity, carried = self._carried(session, by, "session-codex")
         own = {"thread": identity} if carried is None else _key(carried)
         headers = {**_headers(carried), **agent.pop("http_headers", {})}

@@ -90,6 +90,7 @@ class Scene(Agents):
         if task is None:
             task = self.task()
         messages = [{"role": "user", "content": task}] if isinstance(task, str) else task
+        self.claims(model=model, stream=stream)
         streaming: dict[str, JSON] = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
         whole = {"model": model, "messages": messages, **streaming, **body}
         return self.post("/chat/completions", whole, session=session, by=by, parent=parent, headers=headers)
@@ -109,6 +110,7 @@ class Scene(Agents):
         ``body`` may be anything that is JSON, or bytes; only an object can carry a session.
         """
         identity = self.session() if session == "" else session
+        self.claims(session=identity is not None)
         pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         base_path = "/v1"
         if identity is not None:
@@ -124,8 +126,21 @@ class Scene(Agents):
 
     # What came of it
 
-    async def records(self, session: str = "") -> list[Record]:
-        """The captured calls of a session, by (captured_at, uuid); none if the proxy does not know it."""
+    async def records(self, session: str = "", *, at_once: bool = False) -> list[Record]:
+        """The captured calls of a session, by (captured_at, uuid); none if the proxy does not know it.
+
+        A proxy that says that it writes them after the answer is asked until they do not change any more, unless
+        ``at_once``.
+        """
+        found = await self._records_now(session)
+        lag = 0.0 if at_once else self.proxy.record_lag
+        while lag:
+            await asyncio.sleep(lag)
+            before, found = found, await self._records_now(session)
+            lag = 0.0 if found == before else lag
+        return found
+
+    async def _records_now(self, session: str) -> list[Record]:
         identity = self._own(session)
         if "retrieval-http" not in self.proxy.capabilities:
             return [found.record for found in self.proxy.disk_records(identity) if found.record is not None]

@@ -55,7 +55,7 @@ class World:
             self._engine = FakeEngine(self._chosen.engine)
         if self._engine is None:
             self._engine = start_engine(self._folder("engine"), port=self._attached_engine_port())
-            asyncio.run(register_tenants(self._engine))
+            asyncio.run(register_tenants(self._engine, self._chosen.profiles.get(SystemKind.PROXY)))
         return self._engine
 
     @property
@@ -178,7 +178,7 @@ class World:
         return port_for(profile)
 
 
-async def register_tenants(engine: FakeEngine) -> None:
-    """What the shared routes point at."""
-    for name, body in routing.tenants().items():
+async def register_tenants(engine: FakeEngine, profile: Profile | None = None) -> None:
+    """What the shared routes point at, for the proxy that is judged."""
+    for name, body in routing.tenants(profile).items():
         await engine.tenant(name, body)

@@ -32,8 +32,10 @@ OF_A_START = ("config", "log_dir", "host", "engine")
 """Further ones of a proxy that the suite starts; its command may use ``{port}`` too."""
 Address = Literal["announced", "given"]
 ADDRESSES: tuple[Address, ...] = ("announced", "given")
-RoutingForm = Literal["contract", "template"]
-ROUTING_FORMS: tuple[RoutingForm, ...] = ("contract", "template")
+RoutingForm = Literal["contract", "template", "none"]
+ROUTING_FORMS: tuple[RoutingForm, ...] = ("contract", "template", "none")
+Validity = Literal["flag", "form"]
+VALIDITIES: tuple[Validity, ...] = ("flag", "form")
 OPTIONAL_KEYS = ("ping_secs",)
 CarrierForm = Literal["header", "body", "url", "key"]
 CARRIER_FORMS: tuple[CarrierForm, ...] = ("header", "body", "url", "key")
@@ -74,14 +76,17 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """``contract``: the contract's YAML, of whose optional keys the system knows these; or a Jinja template.
+    """``contract``: the contract's YAML, of whose optional keys the system knows these; or a Jinja template; or none.
 
-    The key ``pins`` is not among them: it is a capability.
+    The key ``pins`` is not among them: it is a capability. ``routes`` names those of the shared routes that the system
+    can have, all if empty. Without ``aliases`` the engine is asked for the model name that the client sent.
     """
 
     form: RoutingForm
     optional_keys: tuple[str, ...]
     template: Path | None
+    routes: tuple[str, ...] = ()
+    aliases: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,10 @@ class Retrieval:
     of the session id (and ``{uuid}`` in ``delivery_mark``).
 
     ``session_rows`` and ``record_rows`` name the list within the answer, "" if the answer is the list. ``fields``
-    maps a field of the contract's record to a dotted path in the system's; empty if the names are the contract's.
+    maps a field of the contract's record to a dotted path in the system's, in which a number is a place in a list and
+    ``*`` all of them; empty if the names are the contract's. ``session_id`` is the id's key in a row of the session
+    list. With ``validity`` "form" the system marks no record as invalid, and whole ones count as valid. ``lag_seconds``
+    is how long after an answer its record may still be under way, for a system that does not write it before.
     """
 
     sessions: str | None
@@ -113,12 +121,16 @@ class Retrieval:
     loss_mark: str | None
     delivery_mark: str | None
     fields: Mapping[str, str]
+    session_id: str
+    validity: Validity
+    lag_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One system under test. A field that has no meaning for its kind is None or empty.
 
+    ``open`` is the request, with ``{session}``, that has to precede the first call of a session, None if none has to.
     ``python`` is the interpreter that ``{python}`` stands for; ``install`` is what has to be there, None if nothing.
     """
 
@@ -135,6 +147,7 @@ class Profile:
     attach: Attach | None
     routing: Routing | None
     carriers: Mapping[str, Carrier]
+    open: Setup | None
     retrieval: Retrieval | None
 
     def fill(self, text: str, values: Mapping[str, str]) -> str:
@@ -200,6 +213,7 @@ def load(path: Path) -> Profile:
         attach=_attach(table.optional_table("attach")) if proxy else None,
         routing=_routing(table.optional_table("routing"), path) if proxy else None,
         carriers=_carriers(table.optional_table("session")) if proxy else {},
+        open=_open(table.optional_table("open")) if proxy else None,
         retrieval=_retrieval(table.optional_table("retrieval")) if proxy else None,
     )
     table.done()
@@ -263,6 +277,16 @@ def _setup(table: Table) -> Setup:
     return setup
 
 
+def _open(table: Table | None) -> Setup | None:
+    if table is None:
+        return None
+    setup = Setup(table.take("method", str, "POST"), table.take("path", str), table.take("json", str, ""))
+    table.done()
+    for key, text in (("path", setup.path), ("json", setup.json)):
+        placeholders.refuse_unknown(table, key, [text], ("session",))
+    return setup
+
+
 def _attach(table: Table | None) -> Attach | None:
     if table is None:
         return None
@@ -283,6 +307,8 @@ def _routing(table: Table | None, path: Path) -> Routing | None:
         form=form,
         optional_keys=table.strings("optional_keys", ()),
         template=None if template is None else path.parent / template,
+        routes=table.strings("routes", ()),
+        aliases=table.take("aliases", bool, True),
     )
     table.done()
     for key in routing.optional_keys:
@@ -327,6 +353,9 @@ def _retrieval(table: Table | None) -> Retrieval | None:
         loss_mark=table.optional("loss_mark", str),
         delivery_mark=table.optional("delivery_mark", str),
         fields=table.string_map("fields"),
+        session_id=table.take("session_id", str, "session_id"),
+        validity=table.one_of("validity", VALIDITIES, "flag"),
+        lag_seconds=table.take("lag_seconds", float, 0.0),
     )
     table.done()
     for key, text, allowed in (

@@ -5,6 +5,7 @@ Everything here goes over HTTP, files and signals, as the system's profile descr
 
 import asyncio
 import hashlib
+import json
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -14,9 +15,9 @@ from typing import Any
 from urllib.parse import quote
 
 from conformance.systems import guard, needs, routing
-from conformance.systems.calls import Answer, Headers, call
+from conformance.systems.calls import Answer, Headers, SystemFailed, call
 from conformance.systems.profiles import PARENT_CAPABILITY, SESSION_PREFIX, Profile, Retrieval
-from conformance.systems.retrieval import DiskRecord, Record, in_contract_form, read_file, rows_of
+from conformance.systems.retrieval import DiskRecord, Form, Record, in_contract_form, read_file, rows_of
 from conformance.systems.routing import Route
 from conformance.systems.servers import (
     LOOPBACK,
@@ -27,6 +28,7 @@ from conformance.systems.servers import (
     SystemNotStarted,
     accepts,
     answers,
+    ask,
 )
 
 JSON = Any
@@ -68,6 +70,7 @@ class ProxyUnderTest:
         self.log_dir = log_dir
         self.routes = routes
         self._process = process
+        self._opened: set[str] = set()
 
     @property
     def url(self) -> str:
@@ -99,7 +102,8 @@ class ProxyUnderTest:
         A dying process resets connections a moment before anybody can learn that it has ended, hence the question
         and the wait. Blocks for as long as it takes to answer.
         """
-        if answers(self.url):
+        start = self.profile.start
+        if answers(self.url, "/health" if start is None or start.ready == "tcp" else start.ready):
             return None
         code = None if self._process is None else self._process.started.wait(DEATH_SECONDS)
         return f"{self.profile.name} at {self.url} {SILENT}" if code is None else self._last_words(code)
@@ -146,8 +150,15 @@ class ProxyUnderTest:
     # Sessions
 
     def carry(self, session: str, *, by: str | None = None, parent: str | None = None) -> Carried:
-        """``by`` is a session capability, the first declared one if None. Raises KeyError for an undeclared one."""
+        """``by`` is a session capability, the first declared one if None. Raises KeyError for an undeclared one.
+
+        Nothing is carried to a system that takes no session at all. Where a session has to be opened, this blocks for
+        the call that does it, the first time it is named.
+        """
+        if by is None and not self.takes_sessions:
+            return Carried()
         way = self.profile.carriers[by or self.default_carrier()]
+        self._open(session)
         headers: list[tuple[str, str]] = []
         if parent is not None:
             headers.append((self.profile.carriers[PARENT_CAPABILITY].value, parent))
@@ -159,6 +170,23 @@ class ProxyUnderTest:
             base_path=way.value.replace("{session}", quote(session, safe="")) if way.form == "url" else "/v1",
             api_key=way.value.replace("{session}", session) if way.form == "key" else None,
         )
+
+    @property
+    def takes_sessions(self) -> bool:
+        return any(name.startswith(SESSION_PREFIX) for name in self.profile.carriers)
+
+    def _open(self, session: str) -> None:
+        way = self.profile.open
+        if way is None or session in self._opened:
+            return
+        quoted, text = quote(session, safe="", errors="surrogatepass"), json.dumps(session)[1:-1]
+        path, body = way.path.replace("{session}", quoted), way.json.replace("{session}", text)
+        status = ask(self.url, way.method, path, body)
+        if not 200 <= status < 300:
+            raise SystemFailed(
+                f"{way.method} {path}: expected 2xx for a session to be opened, seen {status or 'nothing'}"
+            )
+        self._opened.add(session)
 
     def default_carrier(self) -> str:
         return next(name for name in self.profile.carriers if name.startswith(SESSION_PREFIX))
@@ -178,7 +206,9 @@ class ProxyUnderTest:
 
     async def sessions(self) -> list[dict[str, JSON]]:
         """The listed rows. Raises :class:`RetrievalFailed`."""
-        return rows_of(await self.sessions_answer(), self._retrieval.session_rows, "the session list")
+        rows = rows_of(await self.sessions_answer(), self._retrieval.session_rows, "the session list")
+        name = self._retrieval.session_id
+        return rows if name == "session_id" else [{**row, "session_id": row.get(name)} for row in rows]
 
     async def records(self, session: str) -> list[Record]:
         """The session's records in the contract's field names, in the order given. Raises :class:`RetrievalFailed`."""
@@ -187,7 +217,7 @@ class ProxyUnderTest:
     def records_in(self, answer: Answer, session: str) -> list[Record]:
         """The same of an answer that is there already."""
         rows = rows_of(answer, self._retrieval.record_rows, f"session {session!r}")
-        return [in_contract_form(row, self._retrieval.fields) for row in rows]
+        return [in_contract_form(row, self._form) for row in rows]
 
     # Records on disk
 
@@ -197,7 +227,7 @@ class ProxyUnderTest:
 
     def disk_records(self, session: str) -> list[DiskRecord]:
         """What these files hold, by (``captured_at``, ``uuid``); those without a record come last."""
-        found = [read_file(path, self._retrieval.fields) for path in self.record_files(session)]
+        found = [read_file(path, self._form) for path in self.record_files(session)]
         return sorted(found, key=DiskRecord.place)
 
     def has_loss_mark(self, session: str) -> bool:
@@ -207,6 +237,20 @@ class ProxyUnderTest:
         """Whether that record is marked as one whose answer did not reach the client."""
         pattern = _declared(self._retrieval.delivery_mark, "a delivery mark")
         return bool(self._below_log_dir(pattern.replace("{uuid}", uuid), session))
+
+    @property
+    def record_lag(self) -> float:
+        """Seconds for which a record may be under way behind its answer; 0 for a proxy that writes it before."""
+        return 0.0 if self.profile.retrieval is None else self.profile.retrieval.lag_seconds
+
+    def served(self, model: str) -> str:
+        """The model name by which the engine is asked for what clients call so."""
+        handed_on = self.profile.routing is not None and not self.profile.routing.aliases
+        return model if handed_on else next((each.target for each in self.routes if each.name == model), model)
+
+    @property
+    def _form(self) -> Form:
+        return Form(self._retrieval.fields, flagged=self._retrieval.validity == "flag")
 
     @property
     def _retrieval(self) -> Retrieval:

@@ -17,6 +17,17 @@ class RetrievalFailed(SystemFailed):
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """How a system's record becomes the contract's: ``fields`` as in a profile; ``flagged`` if it marks invalid ones.
+
+    Where it marks none, a record counts as valid that is whole: nothing else tells its reader not to train on it.
+    """
+
+    fields: Mapping[str, str]
+    flagged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class DiskRecord:
     """A file where a record is expected. ``record`` is None if it does not hold a JSON object."""
 
@@ -29,31 +40,47 @@ class DiskRecord:
         return self.record is None, str(record.get("captured_at", "")), str(record.get("uuid", self.path.name))
 
 
-def in_contract_form(raw: Record, fields: Mapping[str, str]) -> Record:
+def in_contract_form(raw: Record, form: "Form") -> Record:
     """``raw`` itself if its names are the contract's; else the mapped fields that it has."""
-    if not fields:
-        return raw
-    found = {name: _at(raw, path.split(".")) for name, path in fields.items()}
-    return {name: value for name, value in found.items() if value is not _ABSENT}
+    found = raw
+    if form.fields:
+        at = {name: _at(raw, path.split(".")) for name, path in form.fields.items()}
+        found = {name: value for name, value in at.items() if value is not _ABSENT}
+    return found if form.flagged else {**found, "is_valid": looks_whole(found)}
+
+
+def looks_whole(record: Record) -> bool:
+    """Whether whoever trains on a record without a mark would take it: both id lists, and a log prob for each."""
+    prompt, generation = record.get("prompt_token_ids"), record.get("generation_token_ids")
+    log_probs = record.get("generation_log_probs")
+    lists = all(isinstance(one, list) and one for one in (prompt, generation, log_probs))
+    return lists and len(generation or ()) == len(log_probs or ()) and None not in (log_probs or ())
 
 
 _ABSENT = object()
 
 
 def _at(value: JSON, path: list[str]) -> JSON:
-    for name in path:
-        if not isinstance(value, dict) or name not in value:
+    """A step is a key, a place in a list, or ``*``: what the rest leads to in each entry of a list that has it."""
+    for number, name in enumerate(path):
+        if name == "*" and isinstance(value, list):
+            found = [_at(entry, path[number + 1 :]) for entry in value]
+            return [entry for entry in found if entry is not _ABSENT]
+        if isinstance(value, list) and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        elif isinstance(value, dict) and name in value:
+            value = value[name]
+        else:
             return _ABSENT
-        value = value[name]
     return value
 
 
-def read_file(path: Path, fields: Mapping[str, str]) -> DiskRecord:
+def read_file(path: Path, form: "Form") -> DiskRecord:
     try:
         found = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         found = None
-    return DiskRecord(path, in_contract_form(found, fields) if isinstance(found, dict) else None)
+    return DiskRecord(path, in_contract_form(found, form) if isinstance(found, dict) else None)
 
 
 def rows_of(answer: Answer, key: str, what: str) -> list[dict[str, JSON]]:

@@ -90,8 +90,19 @@ SHARED_ROUTES = (
 )
 
 
-def tenants() -> dict[str, dict[str, JSON]]:
-    """The engine tenants that the shared routes need: name → body of their registration."""
+def tenants(profile: Profile | None = None) -> dict[str, dict[str, JSON]]:
+    """The engine tenants that the shared routes need: name → body of their registration.
+
+    For a proxy that hands on the client's model name, the engine serves its models under these names as well.
+    """
+    found = _tenants()
+    if profile is not None and profile.routing is not None and not profile.routing.aliases:
+        for name, body in found.items():
+            body["models"] = [*body["models"], *(each.name for each in SHARED_ROUTES if each.tenant == name)]
+    return found
+
+
+def _tenants() -> dict[str, dict[str, JSON]]:
     common = {"models": [SERVED], "max_model_len": LONG_LENGTH, "tool_parser": "hermes", "reasoning_parser": "qwen3"}
     return {
         "main": {**common},
@@ -125,12 +136,15 @@ def route(name: str, routes: Iterable[Route] = SHARED_ROUTES) -> Route:
 
 
 def supported(routes: Iterable[Route], profile: Profile) -> tuple[Route, ...]:
-    """Without those that need an optional key of the contract which the system does not know."""
+    """Without those that need an optional key of the contract, or a place, which the system does not have."""
     known: Collection[str] = profile.routing.optional_keys if profile.routing is not None else ()
+    names: Collection[str] = profile.routing.routes if profile.routing is not None else ()
     return tuple(
         each
         for each in routes
-        if (not each.pins or "pins" in profile.capabilities) and (each.ping_secs is None or "ping_secs" in known)
+        if (not names or each.name in names)
+        and (not each.pins or "pins" in profile.capabilities)
+        and (each.ping_secs is None or "ping_secs" in known)
     )
 
 
@@ -145,6 +159,8 @@ def configuration(routes: Iterable[Route], engine_url: str, defaults: Mapping[st
 def configuration_for(profile: Profile, routes: Iterable[Route], engine_url: str) -> str:
     """In the form the profile asks for. Raises :class:`ProfileError` for a template that does not render."""
     fitting = supported(routes, profile)
+    if profile.routing is not None and profile.routing.form == "none":
+        return ""
     if profile.routing is None or profile.routing.template is None:
         return configuration(fitting, engine_url)
     return _rendered(profile.routing.template, fitting, engine_url)

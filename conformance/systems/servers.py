@@ -178,9 +178,9 @@ def accepts(url: str) -> bool:
     return True
 
 
-def answers(url: str) -> bool:
-    """Whether a call is answered there, no matter how."""
-    return _ask(url, "GET", "/health", "") != 0
+def answers(url: str, path: str = "/health") -> bool:
+    """Whether a call is answered there, no matter how. ``path`` is one that costs the server nothing."""
+    return ask(url, "GET", path, "") != 0
 
 
 def _address(server: ServerCommand, started: guard.Started, deadline: float) -> str:
@@ -202,11 +202,11 @@ def _wait_a_little(server: ServerCommand, started: guard.Started, deadline: floa
 
 
 def _is_ready(url: str, ready: str) -> bool:
-    return accepts(url) if ready == "tcp" else 200 <= _ask(url, "GET", ready, "") < 400
+    return accepts(url) if ready == "tcp" else 200 <= ask(url, "GET", ready, "") < 400
 
 
 def _set_up(server: ServerCommand, started: guard.Started, url: str, request: Setup) -> None:
-    status = _ask(url, request.method, request.path, request.json)
+    status = ask(url, request.method, request.path, request.json)
     if not 200 <= status < 300:
         seen = status or "nothing"
         raise NotReady(
@@ -214,8 +214,8 @@ def _set_up(server: ServerCommand, started: guard.Started, url: str, request: Se
         )
 
 
-def _ask(url: str, method: str, path: str, body: str) -> int:
-    """The status; 0 if no answer came."""
+def ask(url: str, method: str, path: str, body: str) -> int:
+    """The status of the answer to one call; 0 if none came. Blocks."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
     try:
         headers = {"Content-Type": "application/json"} if body else {}

@@ -193,6 +193,6 @@ def test_an_engines_address_that_is_taken_is_told_before_anything_is_started(sui
         port = taken.getsockname()[1]
         profile = suite.folder / "attached.toml"
         profile.write_text(ATTACHED.replace("PORT", str(port)), encoding="utf-8")
-        ran = suite.run('@covers("STR-001")\nasync def test_it(scene):\n    pass\n', f"--system={profile}")
+        ran = suite.run('@covers("ERR-001")\nasync def test_it(scene):\n    pass\n', f"--system={profile}")
     assert ran.status == 4
     assert f"attach.engine: http://127.0.0.1:{port} is taken" in ran.output

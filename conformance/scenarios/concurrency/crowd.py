@@ -27,7 +27,7 @@ class Talk:
 
 
 async def play(scene: Scene) -> list[Talk]:
-    """``SCOPES`` agents at once: even scopes buffered, odd ones streamed."""
+    """``SCOPES`` agents at once: even scopes buffered, odd ones streamed where the system takes that."""
     await scene.script(playbook())
     return await asyncio.gather(*(_talk(scene, scope) for scope in range(SCOPES)))
 
@@ -46,7 +46,8 @@ def playbook() -> dict[str, Any]:
 async def _talk(scene: Scene, scope: int) -> Talk:
     session, task = scene.session(f"agent-{scope}"), scene.task(scope=scope)
     if scope % 2:
-        told = await scene.openhands_sdk(task, session=session, stream=True, max_turns=TURNS)
+        stream = scene.takes(stream=True)
+        told = await scene.openhands_sdk(task, session=session, stream=stream, max_turns=TURNS)
     else:
         told = await scene.openhands_nv(task, session=session, max_turns=TURNS)
     return Talk(scene, scope, session, told)

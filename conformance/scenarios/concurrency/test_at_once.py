@@ -53,7 +53,7 @@ async def test_a_collector_that_comes_early_sees_whole_records_only(scene: Scene
     seen: list[Record] = []
     traffic = asyncio.gather(*(scene.ask(session=session, stream=n % 2 == 0) for n in range(TRAFFIC)))
     while not traffic.done():
-        seen += await scene.records(session)
+        seen += await scene.records(session, at_once=True)
     replies = await traffic
     if not seen:
         raise Inconclusive("no record could be read before the last call had been answered")

@@ -51,7 +51,15 @@ class Asked:
 
 
 async def ask_all(scene: Scene, asks: Mapping[str, Ask], *, tenant: str = TENANT) -> dict[str, Asked]:
-    """All at once. A call that the engine refused before it generated has its row too."""
+    """All at once. A call that the engine refused before it generated has its row too.
+
+    What the system does not claim to take, such as calls without a session, is left out.
+    """
+    asks = {
+        label: ask
+        for label, ask in asks.items()
+        if scene.takes(model=ask.model, stream=ask.stream, session=ask.session)
+    }
     await _script(scene, asks, tenant)
     started = {label: _start(scene, label, scope, ask) for scope, (label, ask) in enumerate(asks.items())}
     replies = await asyncio.gather(*(call for _, call in started.values()))

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from conformance.gauge.check import Check
+from conformance.gauge.check import Check, Unmet
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
 from conformance.oracle import upstream
@@ -92,7 +92,9 @@ async def test_real_agents_reach_the_engine_as_they_spoke(scene: Scene, check: C
     rows = await scene.ledger()
     refused = await scene.engine.wait("refused", tenant="main", count=0, seconds=0)
     models = [body_of(row).get("model") for row in rows or refused[-1:]]
-    check.need("UPS-001", bool(rows) and set(models) == {SERVED}, expected=SERVED, seen=models)
+    check("UPS-001", bool(rows) and set(models) == {SERVED}, expected=SERVED, seen=models)
+    if not rows:
+        raise Unmet("no call of an agent reached the engine")
     for scope, talk in enumerate(talks):
         asked = [row for row in rows if row["scope"] == scope]
         seen = f"{len(talk.exchanges)} calls, {len(asked)} generations"

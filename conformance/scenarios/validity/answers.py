@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.gauge.scene import MODEL, Record, Row, Scene
 from conformance.systems import routing
+from conformance.systems.retrieval import RetrievalFailed
 from fakes.harnesses.plain import Call, Reply
 
 JSON = Any
@@ -32,13 +33,17 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of one call: the client's answer, the session's records and the engine's row."""
+    """What came of one call: the client's answer, the session's records and the engine's row.
+
+    ``unreadable`` says why the records could not be had: an answer may spoil the session that it is recorded in.
+    """
 
     case: Case
     stream: bool
     reply: Reply
     records: list[Record]
     row: Row
+    unreadable: str | None = None
 
     @property
     def where(self) -> str:
@@ -66,14 +71,23 @@ async def play(scene: Scene, cases: Sequence[Case]) -> list[Played]:
     about = "Answers of one turn each, healthy and odd."
     for tenant in {routing.route(case.model).tenant for case in cases}:
         await scene.script({"about": about, "sampling": "drifting", "scopes": scopes}, tenant=tenant)
-    ways = [(number, case, stream) for number, case in enumerate(cases) for stream in (False, True)]
+    modes = [stream for stream in (False, True) if scene.takes(stream=stream)]
+    played = [(number, case) for number, case in enumerate(cases) if scene.takes(model=case.model)]
+    ways = [(number, case, stream) for number, case in played for stream in modes]
     replies = await asyncio.gather(*(_ask(scene, *way) for way in ways))
-    captured = await asyncio.gather(*(scene.records(_session(scene, number, stream)) for number, _, stream in ways))
+    captured = await asyncio.gather(*(_records(scene, _session(scene, number, stream)) for number, _, stream in ways))
     rows = {row["scope"]: row for row in await scene.ledger()}
     return [
-        Played(case, stream, reply, records, rows[number])
-        for (number, case, stream), reply, records in zip(ways, replies, captured, strict=True)
+        Played(case, stream, reply, records, rows[number], unreadable)
+        for (number, case, stream), reply, (records, unreadable) in zip(ways, replies, captured, strict=True)
     ]
+
+
+async def _records(scene: Scene, session: str) -> tuple[list[Record], str | None]:
+    try:
+        return await scene.records(session), None
+    except RetrievalFailed as error:
+        return [], str(error)
 
 
 def _ask(scene: Scene, number: int, case: Case, stream: bool) -> Call:

@@ -69,7 +69,8 @@ async def test_odd_answers_are_kept_and_marked_and_reach_the_client(scene: Scene
     for played in await play(scene, CASES):
         where = played.where
         marks = [record.get("is_valid") for record in played.records]
-        check("VAL-025", len(marks) == 1, expected="one record", seen=f"{len(marks)} records", where=where)
+        seen = played.unreadable or f"{len(marks)} records"
+        check("VAL-025", len(marks) == 1, expected="one record", seen=seen, where=where)
         if played.case.requirement != "VAL-002":
             check("VAL-026", _reached(played), expected=_served(played), seen=_got(played), where=where)
         if not marks:
