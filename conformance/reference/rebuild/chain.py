@@ -1,10 +1,11 @@
 """Which call continues which: by tokens where they are contiguous, by messages where only the words are."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from conformance.contract.vocabulary import NoteCode, ReasonCode
+from conformance.reference.rebuild.tokens import Node
 from conformance.reference.rebuild.turns import Keys, Turn
 
 
@@ -19,11 +20,9 @@ class Link:
 def links(turns: Sequence[Turn], keys: Keys) -> dict[str, Link]:
     """For each turn that continues another, by uuid, what it continues. The links hold no cycle."""
     found: dict[str, Link] = {}
-    by_history = sorted(turns, key=lambda turn: (len(turn.history_bytes), turn.place))
-    history_lengths = [len(turn.history_bytes) for turn in by_history]
+    among = set(turns)
     for turn in turns:
-        candidates = by_history[: bisect_right(history_lengths, len(turn.prompt_bytes))]
-        parent = token_parent(turn, candidates)
+        parent = token_parent(turn, among)
         if parent is not None:
             found[turn.uuid] = Link(parent, contiguous=True)
     by_words = sorted(turns, key=lambda turn: (len(turn.messages), turn.place))
@@ -38,11 +37,14 @@ def links(turns: Sequence[Turn], keys: Keys) -> dict[str, Link]:
     return found
 
 
-def token_parent(turn: Turn, candidates: Sequence[Turn]) -> Turn | None:
-    """The candidate with the longest prompt plus generation that the turn's prompt starts with."""
-    for candidate in reversed(candidates):
-        if turn.prompt_bytes.startswith(candidate.history_bytes):
-            return candidate
+def token_parent(turn: Turn, among: Set[Turn]) -> Turn | None:
+    """The turn with the longest prompt plus generation that the turn's prompt starts with."""
+    node: Node | None = turn.prompt_end
+    while node is not None:
+        ended = [other for other in node.ended if other in among and other is not turn]
+        if ended:
+            return max(ended, key=lambda other: other.place)
+        node = node.above
     return None
 
 

@@ -5,7 +5,7 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
 from pydantic import ValidationError
@@ -14,6 +14,7 @@ from conformance.contract.rebuilds import PROTOCOL_VERSION, RebuildAnswer, Rebui
 from conformance.contract.vocabulary import ReasonCode
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.rollout import failed, rebuild
+from conformance.reference.rebuild.writing import pieces
 
 TEACHING = """\
 Reads one JSON object a line:
@@ -53,19 +54,23 @@ def main(argv: list[str]) -> int:
 def serve(requests: Iterable[bytes], answers: BinaryIO) -> None:
     for line in requests:
         if line.strip():
-            answers.write(answer_line(line))
+            for piece in answer_pieces(line):
+                answers.write(piece)
             answers.flush()
 
 
-def answer_line(line: bytes) -> bytes:
+def answer_pieces(line: bytes) -> Iterator[bytes]:
     """The answer to one line, with its line end; whatever the line holds, there is one."""
     # A trace is millions of lists and no cycle: collecting while it is read makes the time grow faster than the bytes.
     gc.disable()
     try:
-        answer = answer_to(line)
-        return json.dumps(answer, default=dict, separators=(",", ":")).encode() + b"\n"
+        yield from pieces(answer_to(line))
     finally:
         gc.enable()
+
+
+def answer_line(line: bytes) -> bytes:
+    return b"".join(answer_pieces(line))
 
 
 def answer_to(line: bytes) -> RebuildAnswer:

@@ -8,8 +8,9 @@ from conformance.contract.vocabulary import Outcome, Part, ReasonCode
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.outcome import gravest, is_withheld, outcome_of, sentence
 from conformance.reference.rebuild.pieces import Finding
+from conformance.reference.rebuild.reading import Sessions
 from conformance.reference.rebuild.session import SessionRollout, rebuild_session
-from conformance.reference.rebuild.sources import Sessions, read
+from conformance.reference.rebuild.sources import read
 
 
 def rebuild(request: RebuildRequest) -> RebuildAnswer:

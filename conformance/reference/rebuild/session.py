@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
 
 from conformance.contract.rebuilds import ExcludedRecord, Note, Trajectory
 from conformance.contract.vocabulary import ExcludedWhy, NoteCode, Outcome, Part, ReasonCode
@@ -12,12 +11,11 @@ from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.items import function_tools, items
 from conformance.reference.rebuild.outcome import gravest, is_withheld, outcome_of
 from conformance.reference.rebuild.pieces import Finding, Piece, Walk
+from conformance.reference.rebuild.reading import Attempt, Broken, Place, Session
 from conformance.reference.rebuild.siblings import family, without_twins
 from conformance.reference.rebuild.side_calls import Line, choose, lines, segments
-from conformance.reference.rebuild.sources import Session
 from conformance.reference.rebuild.trainer_view import trainer_view
 from conformance.reference.rebuild.turns import Keys, Turn
-from conformance.reference.rebuild.validate import check_message, turn_of
 
 WHOLE_ANSWERS = ("stop", "tool_calls", "function_call")
 
@@ -43,18 +41,6 @@ class SessionRollout:
     @property
     def sampled(self) -> int:
         return sum(sum(trajectory.mask) for trajectory in self.trajectories)
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """What a call asked whose record is not valid, in normal numbers, where its record sorts, and what it broke."""
-
-    request: tuple[int, ...]
-    tools_key: int
-    has_tools: bool
-    agent: tuple[str | None, ...]
-    place: tuple[str, str]
-    error: TraceError
 
 
 @dataclass
@@ -92,50 +78,29 @@ class Validated:
         return None
 
 
-def validated(session: Session, keys: Keys) -> Validated:
-    """A record without a usable uuid is named by its number in the envelope, ``#0`` for the first."""
+def validated(session: Session) -> Validated:
+    """Of records with one uuid the first is it."""
     turns: dict[str, Turn] = {}
     known = Validated([], [], {})
-    for index, record in sorted(enumerate(session.records), key=lambda pair: _raw_place(pair[1])):
-        try:
-            turn = turn_of(record, session.session_id, keys)
-            if turn.uuid in turns:
-                raise TraceError(Rule.UUID_UNIQUE, f"two records have the uuid {turn.uuid}", turn.uuid)
-            turns[turn.uuid] = turn
-        except TraceError as error:
-            named = TraceError(error.rule, error.message, error.record_uuid or f"#{index}")
-            known.errors.append(named)
-            for answer in _answer_of(record, keys):
-                known.invalid_answers.setdefault(answer, named)
-            if named.rule != Rule.SESSION_ID:
-                known.invalid_attempts += _attempt_of(record, named, keys)
+    for entry in sorted(session.entries, key=lambda entry: (entry.place, entry.index)):
+        found = entry.found
+        if isinstance(found, Turn) and found.uuid not in turns:
+            turns[found.uuid] = found
+            continue
+        broken = found if isinstance(found, Broken) else _repeated(found, entry.place)
+        known.errors.append(broken.error)
+        if broken.answer is not None:
+            known.invalid_answers.setdefault(broken.answer, broken.error)
+        if broken.attempt is not None:
+            known.invalid_attempts.append(broken.attempt)
     known.turns.extend(sorted(turns.values(), key=lambda turn: turn.place))
     return known
 
 
-def _raw_place(record: Any) -> tuple[str, str]:
-    known = record if isinstance(record, dict) else {}
-    return str(known.get("captured_at")), str(known.get("uuid"))
-
-
-def _answer_of(record: Any, keys: Keys) -> list[int]:
-    """The generated turn of a record that is not valid, if it can be read at all."""
-    try:
-        return [keys.of_message(record["messages"][-1], check_message)[1]]
-    except (TraceError, LookupError, TypeError):
-        return []
-
-
-def _attempt_of(record: Any, error: TraceError, keys: Keys) -> list[Attempt]:
-    """What a record that is not valid asked, if it can be read at all."""
-    try:
-        request = [keys.of_message(message, check_message)[1] for message in record["messages"][:-1]]
-        tools, extras = record.get("tools"), record.get("x_trackgauge") or {}
-        ids = [extras.get(key) or None for key in ("native_session_id", "agent_id")]
-        agent = tuple(one if isinstance(one, str) else None for one in ids)
-        return [Attempt(tuple(request), keys.of_value(tools), bool(tools), agent, _raw_place(record), error)]
-    except (TraceError, LookupError, TypeError, AttributeError):
-        return []
+def _repeated(turn: Turn, place: Place) -> Broken:
+    error = TraceError(Rule.UUID_UNIQUE, f"two records have the uuid {turn.uuid}", turn.uuid)
+    agent = (turn.native_session_id, turn.agent_id)
+    return Broken(error, turn.answer, Attempt(turn.request, turn.tools_key, bool(turn.tools), agent, place, error))
 
 
 def rebuild_session(session: Session, split: Set[Part] = frozenset()) -> SessionRollout:
@@ -143,9 +108,9 @@ def rebuild_session(session: Session, split: Set[Part] = frozenset()) -> Session
 
     ``split`` names what is delivered as trajectories of their own instead of being withheld.
     """
-    keys = Keys()
+    keys = session.keys
     rollout = SessionRollout(session.session_id, session.parent)
-    known = validated(session, keys)
+    known = validated(session)
     rollout.excluded += [
         ExcludedRecord(record_uuid=str(error.record_uuid), why=ExcludedWhy.INVALID, error=error.shape())
         for error in known.errors

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from conformance.reference.rebuild.chain import Link, roles_added
+from conformance.reference.rebuild.tokens import Node
 from conformance.reference.rebuild.turns import Turn
 
 Place = tuple[str, str]
@@ -22,9 +23,9 @@ class Twins:
 
 def without_twins(turns: Sequence[Turn]) -> Twins:
     """One turn for each prompt and generation; the later stands for all that are equal to it."""
-    equal: dict[tuple[bytes, bytes], list[Turn]] = defaultdict(list)
+    equal: dict[tuple[Node, Node], list[Turn]] = defaultdict(list)
     for turn in turns:
-        equal[turn.prompt_bytes, turn.history_bytes].append(turn)
+        equal[turn.prompt_end, turn.history_end].append(turn)
     twins = Twins([], [], set(), set())
     for group in equal.values():
         chosen = group[-1] if len(group) == 1 else _standing(group, turns)
@@ -41,7 +42,7 @@ def without_twins(turns: Sequence[Turn]) -> Twins:
 def _standing(group: Sequence[Turn], turns: Sequence[Turn]) -> Turn:
     """The latest of the group whose answer, call ids included, stands in a later history; else the latest."""
     at = group[0].request_length
-    later = [t for t in turns if t.request_length > at and t.prompt_bytes.startswith(group[0].history_bytes)]
+    later = [t for t in turns if t.request_length > at and t.prompt_end.starts_with(group[0].history_end)]
     for turn in reversed(group):
         if any(other.normal[at] == turn.answer for other in later):
             return turn
@@ -86,7 +87,8 @@ def family(turns: Sequence[Turn], links: dict[str, Link]) -> Family:
 def last_echoes(turns: Sequence[Turn]) -> dict[int, Place]:
     """For each answer that was given once and stands in a history, by its normal number, the last place it does."""
     given = Counter(turn.answer for turn in turns)
-    return {normal: turn.place for turn in turns for normal in turn.request if given[normal] == 1}
+    once = {answer for answer, times in given.items() if times == 1}
+    return {normal: turn.place for turn in turns for normal in once.intersection(turn.request)}
 
 
 def split_rewritten(parent: Turn, siblings: Sequence[Turn]) -> tuple[list[Turn], list[Turn]]:
@@ -139,7 +141,7 @@ def _went_on(group: Sequence[Turn], later: Turn, offspring: Mapping[str, Sequenc
 
 
 def _same_start(one: Turn, other: Turn) -> bool:
-    if one.prompt_bytes == other.prompt_bytes:
+    if one.prompt_end is other.prompt_end:
         return True
     if one.tools_key != other.tools_key:
         return False

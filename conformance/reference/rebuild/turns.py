@@ -2,20 +2,22 @@
 
 import json
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.nesting import too_deep
 from conformance.reference.rebuild.rewrites import Message, is_rewrite, normal_form
+from conformance.reference.rebuild.tokens import Node, Tokens
 
 _letters = json.JSONEncoder(sort_keys=True, allow_nan=False).encode
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Small numbers for messages and tool lists, so that whole histories compare as tuples of integers.
+    """Small numbers for messages and tool lists, so that whole histories compare as arrays of integers, and each
+    message is kept once, however many records repeat it.
 
     ``exact`` tells JSON values apart to the letter, ``normal`` only where no harness rewrite explains it.
     """
@@ -24,6 +26,7 @@ class Keys:
     normal: dict[str, int] = field(default_factory=dict)
     normal_of_exact: dict[int, int] = field(default_factory=dict)
     messages: dict[int, Message] = field(default_factory=dict)
+    tools: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     explained: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def of_value(self, value: Any) -> int:
@@ -56,12 +59,32 @@ class Keys:
         return self.explained[pair]
 
 
+class Messages(Sequence[Message]):
+    """The messages that some exact numbers stand for."""
+
+    def __init__(self, keys: Keys, numbers: "array[int]") -> None:
+        self._known = keys.messages
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Message: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Message]: ...
+    def __getitem__(self, place: int | slice) -> Message | list[Message]:
+        if isinstance(place, slice):
+            return [self._known[number] for number in self._numbers[place]]
+        return self._known[self._numbers[place]]
+
+
 @dataclass(frozen=True, eq=False)
 class Turn:
     """One valid record. The last message is the generated turn, all before it the request.
 
-    ``exact`` and ``normal`` number the messages (``Keys``); ``prompt_bytes`` and ``history_bytes`` are prompt, and
-    prompt plus generation, eight bytes a token, so that "starts with" is one comparison of memory.
+    ``exact`` and ``normal`` number the messages (``Keys``); ``prompt_end`` and ``history_end`` are the places in the
+    tree of tokens to which the prompt, and prompt plus generation, lead.
     """
 
     uuid: str
@@ -69,17 +92,16 @@ class Turn:
     session_id: str
     parent_session_id: str | None
     model: str
-    messages: list[Message]
-    exact: tuple[int, ...]
-    normal: tuple[int, ...]
+    messages: Messages
+    exact: "array[int]"
+    normal: "array[int]"
     tools: list[dict[str, Any]]
     tools_key: int
     choice_key: int
-    prompt: list[int]
+    prompt_end: Node
+    history_end: Node
     generation: list[int]
     log_probs: list[float]
-    prompt_bytes: bytes
-    history_bytes: bytes
     finish_reason: str | None
     reasoning: str | None
     agent_id: str | None
@@ -93,11 +115,15 @@ class Turn:
         return self.captured_at, self.uuid
 
     @property
-    def request_length(self) -> int:
-        return len(self.messages) - 1
+    def prompt(self) -> Tokens:
+        return Tokens(self.prompt_end)
 
     @property
-    def request(self) -> tuple[int, ...]:
+    def request_length(self) -> int:
+        return len(self.exact) - 1
+
+    @property
+    def request(self) -> "array[int]":
         """The normal numbers of the request's messages."""
         return self.normal[:-1]
 
@@ -112,9 +138,4 @@ class Turn:
         count = 0
         while count < self.request_length and self.messages[count]["role"] in ("system", "developer"):
             count += 1
-        return self.normal[:count]
-
-
-def token_bytes(ids: list[int]) -> bytes:
-    """Raises OverflowError for an id no engine has (2^63 and above)."""
-    return array("q", ids).tobytes()
+        return tuple(self.normal[:count])

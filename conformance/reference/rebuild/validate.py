@@ -1,12 +1,15 @@
 """Whether one record may be trusted: every promise of ``is_valid`` checked again, each failure naming its rule."""
 
 import math
+from array import array
 from typing import Any
 
 from conformance.contract.records import SCHEMA_VERSION
 from conformance.reference.rebuild.errors import Rule, TraceError
+from conformance.reference.rebuild.repeats import Cut
 from conformance.reference.rebuild.rewrites import Message
-from conformance.reference.rebuild.turns import Keys, Turn, token_bytes
+from conformance.reference.rebuild.tokens import Node, TokenTree, token_bytes
+from conformance.reference.rebuild.turns import Keys, Messages, Turn
 
 KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 HIGHEST_LOG_PROB = 1e-3
@@ -15,44 +18,49 @@ NO_ENTRY = -9999.0
 """vLLM's stand-in for a token without a log prob."""
 
 
-def turn_of(record: Any, session_id: str, keys: Keys) -> Turn:
-    """The record as a turn. Raises TraceError naming the rule and, where it has one, the record's uuid."""
+def turn_of(record: Any, session_id: str, keys: Keys, tree: TokenTree, cut: Cut | None = None) -> Turn:
+    """The record as a turn. Raises TraceError naming the rule and, where it has one, the record's uuid.
+
+    ``cut`` is what the record lacks because earlier ones had it already.
+    """
     if not isinstance(record, dict):
         raise TraceError(Rule.RECORD_OBJECT, f"a record must be an object, seen {_kind(record)}")
     uuid = record.get("uuid")
     if not isinstance(uuid, str) or not uuid:
         raise TraceError(Rule.UUID, f"uuid must be a non-empty string, seen {_kind(uuid)}")
     try:
-        return _turn(record, uuid, session_id, keys)
+        return _turn(record, uuid, session_id, keys, tree, cut)
     except TraceError as error:
         raise TraceError(error.rule, error.message, uuid) from None
 
 
-def _turn(record: dict[str, Any], uuid: str, session_id: str, keys: Keys) -> Turn:
+def _turn(record: dict[str, Any], uuid: str, session_id: str, keys: Keys, tree: TokenTree, cut: Cut | None) -> Turn:
     _check_head(record, session_id)
-    prompt, generation, log_probs = _triple(record)
+    prompt_end = cut.prompt if cut else _prompt(record, tree)
+    generation, log_probs = _generated(record, prompt_end.depth)
     _check_usage(record.get("token_count"), len(generation))
-    messages, numbers = _messages(record.get("messages"), keys)
+    exact = _numbers(cut.new, keys, cut.known) if cut else _numbers(record.get("messages"), keys, array("I"))
+    messages = Messages(keys, exact)
     tools = _tools(record)
+    tools_key = keys.of_value(tools)
     extras = _extras(record)
-    prompt_bytes = _bytes(Rule.PROMPT_TOKEN_IDS, prompt)
-    return Turn(
+    sampled = _bytes(Rule.GENERATION_TOKEN_IDS, generation)
+    turn = Turn(
         uuid=uuid,
         captured_at=_text(record.get("captured_at")) or "",
         session_id=session_id,
         parent_session_id=_text(record.get("parent_session_id")),
         model=record["model"],
         messages=messages,
-        exact=tuple(exact for exact, _ in numbers),
-        normal=tuple(normal for _, normal in numbers),
-        tools=tools,
-        tools_key=keys.of_value(tools),
+        exact=exact,
+        normal=array("I", map(keys.normal_of_exact.__getitem__, exact)),
+        tools=keys.tools.setdefault(tools_key, tools),
+        tools_key=tools_key,
         choice_key=keys.of_value(record.get("tool_choice")),
-        prompt=prompt,
+        prompt_end=prompt_end,
+        history_end=tree.extend(prompt_end, prompt_end.depth, sampled),
         generation=generation,
         log_probs=log_probs,
-        prompt_bytes=prompt_bytes,
-        history_bytes=prompt_bytes + _bytes(Rule.GENERATION_TOKEN_IDS, generation),
         finish_reason=_text(record.get("finish_reason")),
         reasoning=_text(extras.get("reasoning")) or _spoken_reasoning(messages[-1]),
         agent_id=_text(extras.get("agent_id")),
@@ -60,6 +68,8 @@ def _turn(record: dict[str, Any], uuid: str, session_id: str, keys: Keys) -> Tur
         native_session_id=_text(extras.get("native_session_id")),
         native_parent_id=_text(extras.get("native_parent_id")),
     )
+    turn.history_end.ended.append(turn)
+    return turn
 
 
 def _check_head(record: dict[str, Any], session_id: str) -> None:
@@ -77,17 +87,20 @@ def _check_head(record: dict[str, Any], session_id: str) -> None:
             raise TraceError(rule, f"{key} must be a non-empty string, seen {_shown(value)}")
 
 
-def _triple(record: dict[str, Any]) -> tuple[list[int], list[int], list[float]]:
-    prompt = _ids(Rule.PROMPT_TOKEN_IDS, record.get("prompt_token_ids"))
+def _prompt(record: dict[str, Any], tree: TokenTree) -> Node:
+    return tree.add(_bytes(Rule.PROMPT_TOKEN_IDS, _ids(Rule.PROMPT_TOKEN_IDS, record.get("prompt_token_ids"))))
+
+
+def _generated(record: dict[str, Any], prompt_length: int) -> tuple[list[int], list[float]]:
     generation = _ids(Rule.GENERATION_TOKEN_IDS, record.get("generation_token_ids"))
     log_probs = _log_probs(record.get("generation_log_probs"))
     if len(log_probs) != len(generation):
         raise TraceError(
             Rule.GENERATION_LOG_PROBS,
             f"one log prob a generated id is needed, seen {len(log_probs)} for {len(generation)} ids "
-            f"after a prompt of {len(prompt)}",
+            f"after a prompt of {prompt_length}",
         )
-    return prompt, generation, log_probs
+    return generation, log_probs
 
 
 def _ids(rule: Rule, value: Any) -> list[int]:
@@ -137,18 +150,19 @@ def _check_usage(usage: Any, generated: int) -> None:
         raise TraceError(Rule.TOKEN_COUNT, f"usage counts {counted} generated tokens, only {generated} ids are there")
 
 
-def _messages(value: Any, keys: Keys) -> tuple[list[Message], list[tuple[int, int]]]:
-    """The messages with their numbers."""
-    if not isinstance(value, list) or not value:
+def _numbers(value: Any, keys: Keys, known: "array[int]") -> "array[int]":
+    """The exact numbers of the messages: those that are ``known``, and those of ``value`` after them."""
+    if not isinstance(value, list) or not (value or known):
         raise TraceError(Rule.MESSAGES, f"messages must be a non-empty list, seen {_kind(value)}")
-    numbers: list[tuple[int, int]] = []
+    numbers = array("I", known)
     try:
-        numbers.extend(keys.of_message(message, check_message) for message in value)
+        numbers.extend(keys.of_message(message, check_message)[0] for message in value)
     except TraceError as error:
         raise TraceError(error.rule, f"messages[{len(numbers)}]: {error.message}") from None
-    if value[-1]["role"] != "assistant":
-        raise TraceError(Rule.LAST_MESSAGE, f"the last message must be assistant, seen {value[-1]['role']}")
-    return value, numbers
+    last = keys.messages[numbers[-1]]
+    if last["role"] != "assistant":
+        raise TraceError(Rule.LAST_MESSAGE, f"the last message must be assistant, seen {last['role']}")
+    return numbers
 
 
 def check_message(message: Any) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Thread
 from urllib.parse import quote
 
+import pytest
+
 from conformance.contract.rebuilds import RebuildAnswer
 from tests.reference.rebuild.making import JSON, answer, envelope, rebuilt, two_turns
 
@@ -43,13 +45,30 @@ def test_what_is_no_record_hides_nothing_else(tmp_path: Path) -> None:
     for one in two_turns():
         write(tmp_path, one)
     place = folder(tmp_path, "s")
-    (place / "torn.json").write_text('{"session_id": "s", "uu')
     (place / "list.json").write_text("[1]")
     (place / "nameless.json").write_text("{}")
-    (place / "bytes.json").write_bytes(b"\xff\xfe")
     (place / "u9.json.tmp").write_text(json.dumps(two_turns()[0]))
     (place / "folder.json").mkdir()
     assert answer({"log_dir": str(tmp_path)}) == rebuilt(*two_turns())
+
+
+@pytest.mark.parametrize("content", [b'{"session_id": "s", "uu', b"\xff\xfe", b"", b"\0" * 64, b"[" * 100_000])
+def test_a_damaged_file_may_have_been_a_record_and_withholds_its_session(tmp_path: Path, content: bytes) -> None:
+    for one in two_turns():
+        write(tmp_path, one)
+        write(tmp_path, one | {"session_id": "child", "parent_session_id": "s"})
+    (folder(tmp_path, "child") / "torn.json").write_bytes(content)
+    found = answer({"log_dir": str(tmp_path)})
+    assert [(one.session_id, one.reason_code) for one in found.trajectories] == [("s", None), ("child", "records_lost")]
+    assert [one.record_uuids for one in found.trajectories] == [["u0", "u1"]] * 2
+    assert (found.outcome, found.withheld) == ("clean", False)
+
+
+def test_a_damaged_file_of_nobody_withholds_the_rollout(tmp_path: Path) -> None:
+    for one in two_turns():
+        write(tmp_path, one)
+    (folder(tmp_path, "other") / "torn.json").write_bytes(b"{")
+    assert answer({"log_dir": str(tmp_path)}).reason_code == "records_lost"
 
 
 def test_the_incomplete_mark_withholds_its_session(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""The records of a log directory, one file at a time: they count by the session they name, wherever they lie."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from conformance.reference.rebuild.errors import Rule, TraceError
+from conformance.reference.rebuild.reading import Session, Sessions
+
+INCOMPLETE_MARK = "incomplete"
+
+
+def from_directory(log_dir: Path) -> Sessions:
+    """What is no record hides nothing else; a damaged file may have been one, so that its session lost records."""
+    sessions = Sessions()
+    root = log_dir / "sessions"
+    try:
+        files = sorted((file for file in root.glob("*/*.json") if file.is_file()), key=_written)
+        lossy = {mark.parent.name for mark in root.glob(f"*/{INCOMPLETE_MARK}")}
+    except (OSError, ValueError) as error:
+        raise TraceError(Rule.SOURCE, f"the log directory cannot be read: {error}") from None
+    homes: dict[str, set[str]] = {}
+    for file in files:
+        try:
+            session = _take(file, sessions)
+        except (OSError, ValueError, RecursionError):
+            lossy.add(file.parent.name)
+            continue
+        if session is not None:
+            homes.setdefault(session.session_id, set()).add(file.parent.name)
+    for session in sessions.found.values():
+        folders = homes[session.session_id] | {_folder_of(session.session_id)}
+        session.incomplete = not lossy.isdisjoint(folders)
+    known = {_folder_of(session_id) for session_id in homes}.union(*homes.values())
+    if lossy - known:
+        sessions.faults.append(TraceError(Rule.SOURCE, "a session lost records and none of it is left"))
+    return sessions
+
+
+def _written(file: Path) -> tuple[int, str]:
+    """In the order of their writing each record repeats the one before; what the rebuild says does not depend on it."""
+    return file.stat().st_mtime_ns, str(file)
+
+
+def _folder_of(session_id: str) -> str:
+    return sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _take(file: Path, sessions: Sessions) -> Session | None:
+    """The session to which the file added a record; null where it holds something else. ValueError: it is damaged."""
+    raw = file.read_bytes()
+    cut = sessions.reader.repeats.cut(raw)
+    if cut is not None and _is_record(cut.record):
+        session = sessions.session(cut.record["session_id"])
+        if sessions.reader.add_cut(session, cut):
+            return session
+    record = json.loads(raw)
+    if not _is_record(record):
+        return None
+    session = sessions.session(record["session_id"])
+    sessions.reader.add(session, record)
+    return session
+
+
+def _is_record(value: Any) -> bool:
+    """Whether anything may be said of it at all: it names a session."""
+    named = value.get("session_id") if isinstance(value, dict) else None
+    return isinstance(named, str) and bool(named.strip())
