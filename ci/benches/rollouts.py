@@ -203,7 +203,12 @@ def _look(runner: Runner, watch: Watch) -> None:
 
 
 def _is_proxy(words: list[str] | None) -> bool:
-    return bool(words) and "proxy" in (words or []) and "--rl-log-dir" in (words or []) and "keeper" not in str(words)
+    return (
+        bool(words)
+        and "proxy" in (words or [])
+        and "--rl-log-dir" in (words or [])
+        and not re.search("keeper|supervise", str(words))
+    )
 
 
 def _own_mb(pid: int) -> float:

@@ -32,6 +32,7 @@ class Serving:
         self._ended = requests is None
         self._dealer = Dealer()
         self._tasks: dict[int, Task] = {}
+        self._ending: dict[int, Task] = {}
         self._ears = selectors.DefaultSelector()
 
     def run(self) -> None:
@@ -46,13 +47,15 @@ class Serving:
             self._ears.register(self._requests, selectors.EVENT_READ)
         for line in self._given:
             self._take(line)
-        while not self._ended or self._waiting or self._tasks:
+        while not self._ended or self._waiting or self._tasks or self._ending:
             for key, _ in self._ears.select(0 if self._has_room() else None):
                 if key.fd == awake:
                     os.read(awake, 64)
                     self._told_to_end()
                 elif key.fd == self._requests:
                     self._read()
+                elif key.fd in self._ending:
+                    self._bury(key.fd)
                 else:
                     self._hear(key.fd)
             # One a turn: a thousand that begin at once keep nobody waiting who only asks.
@@ -115,8 +118,26 @@ class Serving:
 
     def _hear(self, ear: int) -> None:
         task = self._tasks[ear]
-        if not task.hear():
-            del self._tasks[ear]
-            self._ears.unregister(ear)
-            self._answers.write(task.last_line())
-            self._answers.flush()
+        if task.hear():
+            return
+        del self._tasks[ear]
+        self._ears.unregister(ear)
+        os.close(ear)
+        if task.has_answered:
+            self._answer(bytes(task.answer))
+        # It has said all and may still take a while to end, for which nobody waits.
+        end = os.pidfd_open(task.pid)
+        self._ending[end] = task
+        self._ears.register(end, selectors.EVENT_READ)
+
+    def _bury(self, end: int) -> None:
+        task = self._ending.pop(end)
+        self._ears.unregister(end)
+        os.close(end)
+        line = task.last_line()
+        if not task.has_answered:
+            self._answer(line)
+
+    def _answer(self, line: bytes) -> None:
+        self._answers.write(line)
+        self._answers.flush()

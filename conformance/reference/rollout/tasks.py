@@ -46,12 +46,13 @@ class Task:
         self.answer += more
         return bool(more)
 
+    @property
+    def has_answered(self) -> bool:
+        return self.answer.endswith(b"\n")
+
     def last_line(self) -> bytes:
-        """The answer's line, or one that says how the task ended without any. Blocks for its end."""
-        os.close(self.ear)
+        """The line for a task that ended without an answer, which says how. Blocks for its end."""
         _, status = os.waitpid(self.pid, 0)
-        if self.answer.endswith(b"\n"):
-            return bytes(self.answer)
         code = os.waitstatus_to_exitcode(status)
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         why = f"the process of the rollout {how} before it answered"
