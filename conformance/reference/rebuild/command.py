@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from conformance.contract.rebuilds import PROTOCOL_VERSION, RebuildAnswer, RebuildRequest
 from conformance.contract.vocabulary import ReasonCode
 from conformance.reference.rebuild.errors import Rule, TraceError
-from conformance.reference.rebuild.rollout import failed, rebuild
+from conformance.reference.rebuild.rollout import failed, rebuild_lazily
 from conformance.reference.rebuild.writing import pieces
 
 TEACHING = """\
@@ -82,7 +82,7 @@ def answer_to(line: bytes) -> RebuildAnswer:
         request = request_of(value)
     except TraceError as error:
         return refused(_id_of(value), error)
-    return rebuild(request)
+    return rebuild_lazily(request)
 
 
 def refused(answer_id: str, error: TraceError) -> RebuildAnswer:

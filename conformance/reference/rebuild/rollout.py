@@ -11,10 +11,24 @@ from conformance.reference.rebuild.pieces import Finding
 from conformance.reference.rebuild.reading import Sessions
 from conformance.reference.rebuild.session import SessionRollout, rebuild_session
 from conformance.reference.rebuild.sources import read
+from conformance.reference.rebuild.tokens import Tokens
 
 
 def rebuild(request: RebuildRequest) -> RebuildAnswer:
     """The answer to one request. What the trace breaks is told in it; nothing is raised."""
+    answer = rebuild_lazily(request)
+    for trajectory in answer.trajectories:
+        for item in trajectory.items:
+            if isinstance(item.get("prompt_token_ids"), Tokens):
+                item["prompt_token_ids"] = list(item["prompt_token_ids"])
+    return answer
+
+
+def rebuild_lazily(request: RebuildRequest) -> RebuildAnswer:
+    """As :func:`rebuild`, but the prompts on items are ``Tokens``, which ``writing.pieces`` can write one by one.
+
+    As lists they are as many ids as all records together hold.
+    """
     try:
         rebuilt = rebuild_sessions(read(request.source), frozenset(request.split))
     except TraceError as error:
