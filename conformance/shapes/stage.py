@@ -1,0 +1,150 @@
+"""The systems that conversations are played on: one engine, one proxy, one rebuild, and connections that stay open."""
+
+import http.client
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from conformance.systems import routing
+from conformance.systems.engine import start_engine
+from conformance.systems.profiles import Profile, find
+from conformance.systems.proxy import start_proxy
+from conformance.systems.rebuild import RebuildUnderTest
+from conformance.systems.routing import Route
+
+JSON = Any
+
+KEPT = "kept"
+"""A model whose template keeps all history as it was sampled, reasoning too."""
+STRIPPED = "stripped"
+"""The same behind a template that drops the reasoning of earlier turns."""
+SECONDS = 30.0
+
+_COMMON: Mapping[str, JSON] = {
+    "models": [routing.SERVED, routing.SMALL],
+    "max_model_len": routing.LONG_LENGTH,
+    "tool_parser": "hermes",
+    "reasoning_parser": "qwen3",
+}
+TENANTS: Mapping[str, Mapping[str, JSON]] = {
+    KEPT: {**_COMMON, "template": {"strip_history_reasoning": False}},
+    STRIPPED: {**_COMMON},
+}
+ROUTES = tuple(
+    Route(f"{tenant}{suffix}", tenant=tenant, target=target)
+    for tenant in TENANTS
+    for suffix, target in (("", routing.SERVED), ("-small", routing.SMALL))
+)
+
+
+class Line:
+    """One kept connection to a server. Blocks; not for an event loop."""
+
+    def __init__(self, url: str) -> None:
+        self._address = urlsplit(url)
+        self._connection: http.client.HTTPConnection | None = None
+
+    def send(self, method: str, path: str, body: JSON = None, headers: Mapping[str, str] | None = None) -> None:
+        """Puts a request on the wire; ``answer`` waits for what comes of it."""
+        raw = None if body is None else json.dumps(body).encode()
+        kind = {} if body is None else {"Content-Type": "application/json"}
+        connection = self._open()
+        connection.request(method, path, raw, {**kind, **(headers or {})})
+
+    def answer(self) -> tuple[int | None, str]:
+        """Status and body; None where the connection broke, with what had come until then."""
+        connection = self._open()
+        read = b""
+        try:
+            response = connection.getresponse()
+            status: int | None = response.status
+            try:
+                read = response.read()
+            except http.client.IncompleteRead as cut:
+                status, read = None, cut.partial
+        except (http.client.HTTPException, OSError):
+            status = None
+        if status is None:
+            self.close()
+        return status, read.decode(errors="replace")
+
+    def ask(
+        self, method: str, path: str, body: JSON = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int | None, str]:
+        self.send(method, path, body, headers)
+        return self.answer()
+
+    def close(self) -> None:
+        """Leaves, whatever is under way; the next request opens a new connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _open(self) -> http.client.HTTPConnection:
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection(
+                self._address.hostname or "", self._address.port, timeout=SECONDS
+            )
+        return self._connection
+
+
+class StageError(RuntimeError):
+    """Raised when the engine's administration or the retrieval of records says no: a fault of ours or of the stage."""
+
+
+@dataclass
+class Stage:
+    """``first`` and ``second`` are the client's connections to the proxy, ``engine`` leads to the administration."""
+
+    first: Line
+    second: Line
+    engine: Line
+    rebuild: RebuildUnderTest
+    runs: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+
+    def administer(self, method: str, path: str, body: JSON = None) -> JSON:
+        status, text = self.engine.ask(method, f"/_fake{path}", body)
+        if status is None or not 200 <= status < 300:
+            raise StageError(f"the engine: {method} {path}: {status} {text[:200]}")
+        return json.loads(text)
+
+    def ledger(self, tenant: str, run: int) -> list[dict[str, JSON]]:
+        rows: list[dict[str, JSON]] = self.administer("GET", f"/ledger?tenant={tenant}&run={run}")["rows"]
+        return rows
+
+    def envelope(self, session: str) -> dict[str, JSON] | None:
+        """What the proxy hands out of a session; None of one that it does not know."""
+        status, text = self.first.ask("GET", f"/v1/sessions/{quote(session, safe='')}/completions")
+        if status == 404:
+            return None
+        if status != 200:
+            raise StageError(f"the proxy: the records of {session}: {status} {text[:200]}")
+        found: dict[str, JSON] = json.loads(text)
+        return found
+
+
+@contextmanager
+def stage(files: Path, *, proxy: Profile | None = None, rebuild: Profile | None = None) -> Iterator[Stage]:
+    """Starts the systems, the reference where none is given. ``files`` is a directory for records and logs."""
+    with ExitStack() as closing:
+        engine = start_engine(files)
+        closing.callback(engine.close)
+        served = start_proxy(
+            proxy or find("reference"), engine.url, files / "records", routes=ROUTES, files=files / "proxy"
+        )
+        closing.callback(served.close)
+        (files / "rebuild").mkdir()
+        asked = RebuildUnderTest(rebuild or find("reference-rebuild"), files / "rebuild")
+        closing.callback(asked.close)
+        lines = (Line(served.url), Line(served.url), Line(engine.url))
+        for line in lines:
+            closing.callback(line.close)
+        made = Stage(*lines, asked)
+        for name, body in TENANTS.items():
+            made.administer("PUT", f"/tenants/{name}", dict(body))
+        yield made
