@@ -42,9 +42,9 @@ def run(
         typer.Option(metavar="FILE|DIR|none", help="What the system is known to fail. Default: the list that ships."),
     ] = None,
     write_known_failures: Annotated[bool, typer.Option(help="Write that list from this run; reasons stay.")] = False,
-    report: Annotated[Path, typer.Option(help="Where results.ndjson, summary.json and junit.xml go.")] = Path("report"),
+    report: Annotated[Path, typer.Option(help="The folder that the report goes to.")] = Path("report"),
 ) -> None:
-    """Judge a system and write a report. Further arguments go to pytest (-k, -x, -n auto, …).
+    """Judge a system and write a report (index.html is for looking). Further arguments go to pytest (-k, -x, -n auto).
 
     Exit status: 0 as expected; 1 a gating requirement failed, or the suite could not judge; 2 usage;
     3 a listed known failure passes; 4 the system did not start; 5 nothing ran.

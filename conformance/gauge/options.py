@@ -33,6 +33,7 @@ class Chosen:
     known: Lists = field(default_factory=dict)
     write_known: bool = False
     whole_run: bool = True
+    drawings: bool = True
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -70,7 +71,8 @@ def add_options(parser: pytest.Parser) -> None:
         "--hold", action="store_true", help="keep everything running after a scenario in which something did not hold"
     )
     group.addoption("--first-run", type=int, default=0, help="with --engine: the number that runs are counted from")
-    group.addoption("--report", default=None, metavar="DIR", help="write results.ndjson, summary.json, junit.xml there")
+    group.addoption("--report", default=None, metavar="DIR", help="the folder that the report goes to")
+    group.addoption("--no-drawings", action="store_true", help="only results.ndjson, summary.json and junit.xml")
 
 
 def judge_options(config: pytest.Config) -> Chosen:
@@ -98,6 +100,7 @@ def judge_options(config: pytest.Config) -> Chosen:
         known=known,
         write_known=writing,
         whole_run=is_whole(config),
+        drawings=not config.getoption("--no-drawings"),
         report=None if report is None else Path(report).absolute(),
     )
 

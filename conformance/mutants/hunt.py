@@ -132,7 +132,7 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int, files: Sequence[Path
         }
         arguments = [f"{name}={value}" for name, value in options.items()]
         places = list(dict.fromkeys(map(str, [SCENARIOS / SMOKE, *files])))
-        command = [sys.executable, "-m", "pytest", "-m", "e2e", "--smoke", *arguments, *QUIET, *places]
+        command = [sys.executable, "-m", "pytest", "-m", "e2e", "--smoke", "--no-drawings", *arguments, *QUIET, *places]
         log = Path(folder, "run.log")
         run = guard.start(command, log=log, env=dict(os.environ), cwd=Path(folder), role="command")
         status = run.wait(PATIENCE_SECONDS)

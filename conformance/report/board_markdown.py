@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from conformance.contract.vocabulary import Level, SystemKind, Verdict
-from conformance.report.board import HELD, Board, Cell, Ruled, System
+from conformance.report.board import Board, Cell, Ruled, System
 from conformance.report.lines import printable
 from conformance.report.results import family_of
+from conformance.report.summary import tally
 
 MARKS = {
     Verdict.PASS: "✓",
@@ -120,7 +121,7 @@ def _cells(board: Board, system: System, family: str | None = None, level: Level
 def _held(cells: Iterable[Cell]) -> str:
     """``41/43``: held of those judged; a dot where nothing was."""
     verdicts = [cell.verdict for cell in cells if cell.verdict is not Verdict.SKIP]
-    return f"{sum(verdict in HELD for verdict in verdicts)}/{len(verdicts)}" if verdicts else "·"
+    return tally(verdicts) if verdicts else "·"
 
 
 def _mark(cell: Cell | None) -> str:

@@ -11,13 +11,12 @@ from conformance.report.folder import RESULTS
 from conformance.report.lines import printable
 from conformance.report.plain import JSON, encode, plain
 from conformance.report.results import Report, Result, SuiteError
-from conformance.report.summary import by_requirement
+from conformance.report.summary import HELD, by_requirement
 
 ABSENT = "absent"
 """In the place of a verdict: the other run has no line of that requirement in that scenario."""
 
 OPEN = (Verdict.FAIL, Verdict.ERROR, Verdict.INCONCLUSIVE)
-HELD = (Verdict.PASS, Verdict.STALE)
 UNJUDGED = (None, Verdict.SKIP)
 
 

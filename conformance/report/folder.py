@@ -1,12 +1,26 @@
 """The report folder: what a run leaves behind, all drawn from the same results."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Protocol
 
+from conformance.contract.vocabulary import Level
 from conformance.report import junit, ndjson, summary
 from conformance.report.results import Footer, Header, Report, Result, SuiteError
 
 RESULTS, SUMMARY, JUNIT = "results.ndjson", "summary.json", "junit.xml"
+PAGE, MARKDOWN, BADGE = "index.html", "summary.md", "badge.svg"
+
+
+class Ruled(Protocol):
+    """What is said of a requirement beside its verdict."""
+
+    @property
+    def statement(self) -> str: ...
+    @property
+    def harm(self) -> str: ...
+    @property
+    def level(self) -> Level: ...
 
 
 def write(
@@ -22,3 +36,17 @@ def draw(folder: Path, report: Report) -> None:
     """Writes what is drawn from a report, for a run whose results were written line by line."""
     summary.write(folder / SUMMARY, report)
     junit.write(folder / JUNIT, report)
+
+
+def draw_for_people(
+    folder: Path, report: Report, sentences: Mapping[str, Ruled], titles: Mapping[str, str], again: Callable[[str], str]
+) -> None:
+    """Writes ``index.html``, ``summary.md`` and ``badge.svg``.
+
+    ``titles`` are of families, by code; ``again`` turns a requirement into the command that plays it alone.
+    """
+    from conformance.report import badge, markdown, page  # a run that draws nothing pays nothing
+
+    page.write(folder / PAGE, report, sentences, titles, again)
+    markdown.write(folder / MARKDOWN, report, sentences, again)
+    badge.write(folder / BADGE, report)

@@ -73,6 +73,16 @@ def by_requirement(results: Iterable[Result]) -> dict[str, tuple[Level, Verdict]
     return worst
 
 
+HELD = (Verdict.PASS, Verdict.STALE)
+"""A requirement that is listed as a known failure and is not violated any more holds like any other."""
+
+
+def tally(verdicts: Iterable[Verdict]) -> str:
+    """``41/43``: how many hold of those that were judged."""
+    judged = [verdict for verdict in verdicts if verdict is not Verdict.SKIP]
+    return f"{sum(verdict in HELD for verdict in judged)}/{len(judged)}"
+
+
 def counts(verdicts: Iterable[Verdict]) -> dict[str, JSON]:
     """Each member of the closed set with its count, zero included, so that no kind of verdict is out of sight."""
     counted = Counter(verdicts)

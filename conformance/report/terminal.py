@@ -15,7 +15,7 @@ from rich.text import Text
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report.lines import contrast, printable
 from conformance.report.results import Footer, Report, Result, SuiteError, family_of
-from conformance.report.summary import ExitStatus, by_requirement, gating_failure, unexplained
+from conformance.report.summary import ExitStatus, by_requirement, gating_failure, tally, unexplained
 
 NARROWEST = 40
 LABEL = 11
@@ -114,7 +114,7 @@ def closing(results: Sequence[Result], errors: Sequence[SuiteError]) -> str:
     }
     return " · ".join(
         [
-            *(f"{level.lower()} {_tally(v for its, v in single.values() if its is level)}" for level in Level),
+            *(f"{level.lower()} {tally(v for its, v in single.values() if its is level)}" for level in Level),
             f"skipped {verdicts.count(Verdict.SKIP)}",
             f"known {verdicts.count(Verdict.KNOWN)} (stale {verdicts.count(Verdict.STALE)})",
             *(f"{name} {count}" for name, count in unfinished.items() if count),
@@ -132,11 +132,6 @@ def effort(footer: Footer) -> str:
 
 def _meaning(status: int) -> str:
     return MEANINGS[ExitStatus(status)] if status in tuple(ExitStatus) else "unknown"
-
-
-def _tally(verdicts: Iterable[Verdict]) -> str:
-    judged = [verdict for verdict in verdicts if verdict is not Verdict.SKIP]
-    return f"{judged.count(Verdict.PASS)}/{len(judged)}"
 
 
 def _table(results: Sequence[Result]) -> Table:
@@ -167,7 +162,7 @@ def _level_cell(verdicts: Iterable[Verdict]) -> Text:
     if all(verdict is Verdict.SKIP for verdict in judged):
         return Text("·")
     held = all(verdict in (Verdict.PASS, Verdict.SKIP) for verdict in judged)
-    return Text(_tally(judged), style="bold red" if Verdict.FAIL in judged else "" if held else "yellow")
+    return Text(tally(judged), style="bold red" if Verdict.FAIL in judged else "" if held else "yellow")
 
 
 def _findings(results: Sequence[Result]) -> list[Result]:
