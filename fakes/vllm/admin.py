@@ -54,8 +54,29 @@ class Administration:
             raise _Misuse(f"body: expected an object, seen {type(document).__name__}")
         return document
 
+    async def listing(self, request: Request) -> Response:
+        """What can be asked here: method, path and one line for each route."""
+        told = [
+            {"method": method, "path": route.path, "about": (route.endpoint.__doc__ or "").partition("\n")[0]}
+            for route in self.routes()
+            for method in sorted((route.methods or set()) - {"HEAD"})
+        ]
+        return _json({"administration": told})
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/_fake/", self.listing, methods=["GET"]),
+            Route("/_fake/tenants/{tenant}", self.put_tenant, methods=["PUT"]),
+            Route("/_fake/tenants/{tenant}/runs/{run:int}", self.put_run, methods=["PUT"]),
+            Route("/_fake/ledger", self.get_ledger, methods=["GET"]),
+            Route("/_fake/ledger", self.delete_ledger, methods=["DELETE"]),
+            Route("/_fake/wait", self.wait, methods=["GET"]),
+            Route("/_fake/gates/{tenant}/{gate:path}/open", self.open_gate, methods=["POST"]),
+            Route("/_fake/connections/idle", self.close_idle, methods=["DELETE"]),
+        ]
+
     async def put_tenant(self, request: Request) -> Response:
-        """Create or replace a tenant; its gates close and its attempts begin anew."""
+        """Create or replace a tenant (models, profile, faults); its gates close and its attempts begin anew."""
         name = request.path_params["tenant"]
         try:
             config = read_tenant(await self._document(request))
@@ -68,7 +89,7 @@ class Administration:
         return _json({"tenant": name})
 
     async def put_run(self, request: Request) -> Response:
-        """Register what the model does for a run."""
+        """Register what the model does for a run: a playbook (trackgauge schema playbook)."""
         tenant = self.world.tenants.get(request.path_params["tenant"])
         if tenant is None:
             raise _Misuse(f"tenant: {request.path_params['tenant']!r} is not there; PUT it first")
@@ -81,7 +102,7 @@ class Administration:
         return _json({"tenant": tenant.name, "run": run})
 
     async def get_ledger(self, request: Request) -> Response:
-        """Rows in order of arrival; with ``answers=true`` each with its answer as it was sent."""
+        """Rows in order of arrival, of a tenant, run or request_id; with answers=true each with its answer as sent."""
         found = self.world.ledger.listing(
             tenant=request.query_params.get("tenant"),
             run=_number(request, "run"),
@@ -101,7 +122,7 @@ class Administration:
         return _json({"deleted": count})
 
     async def wait(self, request: Request) -> Response:
-        """Answer once so many rows are in a state; 408 when the time is over."""
+        """Answer once count rows of a tenant or run are in a state; 408 when timeout seconds are over."""
         query = request.query_params
         state = STATES.get(query.get("state", "finished"))
         if state is None:
@@ -148,14 +169,4 @@ async def _misuse(_request: Request, error: Exception) -> Response:
 
 def administration(world: World) -> Starlette:
     """The application under /_fake."""
-    admin = Administration(world)
-    routes = [
-        Route("/_fake/tenants/{tenant}", admin.put_tenant, methods=["PUT"]),
-        Route("/_fake/tenants/{tenant}/runs/{run:int}", admin.put_run, methods=["PUT"]),
-        Route("/_fake/ledger", admin.get_ledger, methods=["GET"]),
-        Route("/_fake/ledger", admin.delete_ledger, methods=["DELETE"]),
-        Route("/_fake/wait", admin.wait, methods=["GET"]),
-        Route("/_fake/gates/{tenant}/{gate:path}/open", admin.open_gate, methods=["POST"]),
-        Route("/_fake/connections/idle", admin.close_idle, methods=["DELETE"]),
-    ]
-    return Starlette(routes=routes, exception_handlers={_Misuse: _misuse})
+    return Starlette(routes=Administration(world).routes(), exception_handlers={_Misuse: _misuse})

@@ -41,7 +41,7 @@ def test_a_violated_must_fails_the_run_and_says_what_was_expected_and_seen(suite
     assert ran.status == 1
     line = ran.result("CAP-001")
     assert (line["verdict"], line["gates"], line["expected"], line["seen"]) == ("fail", True, [1], [2])
-    assert "trackgauge run" in ran.output
+    assert "trackgauge repro CAP-001" in ran.output
     assert "Traceback" not in ran.output
 
 

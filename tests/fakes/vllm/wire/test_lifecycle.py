@@ -180,3 +180,11 @@ def test_an_engine_without_a_list_of_models_tells_its_length_when_it_tokenizes(p
     assert silent.served.call("GET", f"/t/{silent.tenant}/v1/models").status == 404
     body = {"model": "tiny", "prompt": ""}
     assert silent.served.call("POST", f"/t/{silent.tenant}/tokenize", body).json()["max_model_len"] == 4096
+
+
+def test_the_administration_says_what_can_be_asked_of_it(fake: Served) -> None:
+    reply = fake.call("GET", "/_fake/")
+    told = {(one["method"], one["path"]): one["about"] for one in reply.json()["administration"]}
+    assert ("PUT", "/_fake/tenants/{tenant}") in told
+    assert ("DELETE", "/_fake/ledger") in told
+    assert all(about.endswith(".") for about in told.values())
