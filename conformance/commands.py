@@ -252,6 +252,31 @@ def simulate(
 
 
 @app.command()
+def shapes(
+    names: Annotated[list[str] | None, typer.Argument(help="Only shapes whose names hold one of these texts.")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="As Markdown, the form of docs/shapes.md.")] = False,
+    system: Annotated[
+        list[str] | None, typer.Option(metavar="FILE|NAME", help="Profile of a proxy or rebuild to play them on.")
+    ] = None,
+) -> None:
+    """Play named conversation shapes and show how many of their sampled tokens are trained, withheld, excluded.
+
+    Each states beforehand what must become of it. Exit status: 0 all as expected; 1 a shape is not; 2 usage.
+    """
+    from conformance.contract.vocabulary import SystemKind
+    from conformance.shapes.show import show
+    from conformance.systems import profiles
+    from conformance.systems.tables import ProfileError
+
+    try:
+        given = {one.kind: one for one in map(profiles.find, system or [])}
+    except ProfileError as error:
+        refuse(str(error))
+    proxy, rebuild = given.get(SystemKind.PROXY), given.get(SystemKind.REBUILD)
+    raise typer.Exit(show(names or [], markdown=markdown, proxy=proxy, rebuild=rebuild))
+
+
+@app.command()
 def schema(
     name: Annotated[
         str,

@@ -78,6 +78,15 @@ class Head:
             self.take(asked)
         return asked
 
+    def turns(self, labels: str, *, stream: bool = False) -> None:
+        """A turn for each label, separated by blanks."""
+        for label in labels.split():
+            self.turn(stream=stream, label=label)
+
+    def lose(self, label: str) -> Asked:
+        """A call whose answer never reaches the client."""
+        return self.ask(label=label)
+
     def say(self, text: str, role: str = "user") -> None:
         self.steps += (Said(text, role),)
 
@@ -153,6 +162,30 @@ class Play:
         asked = Asked(len(self.calls), head.session, head.agent, steps, told, answer, label=label)
         self.calls.append(asked)
         return asked
+
+    def at_once(self, head: Head, labels: tuple[str, str]) -> list[Asked]:
+        """The client's next call, made twice at the same time; the answers in the order in which the engine saw them.
+
+        The second goes out once the engine holds the first one.
+        """
+        lines = (self.stage.first, self.stage.second)
+        before = len(self.rows())
+        self.send(head, head.steps, lines[0])
+        while len(self.rows()) == before:
+            pass  # the engine's own account is what tells that the first call has arrived
+        self.send(head, head.steps, lines[1])
+        return [self.heard(head, head.steps, line, label=label) for line, label in zip(lines, labels, strict=True)]
+
+    def abandon(self, head: Head, steps: Steps, label: str = "left") -> None:
+        """A stream that its client leaves while the engine is held at it by a gate that nobody opens."""
+        self.send(head, steps, self.stage.second, stream=True)
+        self._wait("held")
+        self.stage.second.close()
+        self._wait("aborted")
+        self.calls.append(Asked(len(self.calls), head.session, head.agent, steps, None, Answer([]), label=label))
+
+    def _wait(self, state: str) -> None:
+        self.stage.administer("GET", f"/wait?tenant={self.tenant}&run={self.run}&state={state}&count=1&timeout=20")
 
     # What came of it
 

@@ -1,7 +1,5 @@
 """The random conversations find faults: the reference with one fault each has to be caught."""
 
-import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.mutants.patch import load
 from conformance.shapes.stage import stage
-from conformance.systems.profiles import Profile, find
+from tests.law.faults import faulty
 from tests.law.machine import on
 
 FAULTS = ("last-answer-wins", "side-calls-trained", "log-probs-rounded", "ids-of-the-visible-text")
@@ -24,19 +22,6 @@ SETTINGS = settings(
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-
-
-def faulty(name: str, ran: Path) -> Profile:
-    """The reference with that fault in it."""
-    kind = load()[name].kind
-    profile = find("reference-rebuild" if kind == "rebuild" else "reference")
-    assert profile.start is not None
-    module = "conformance.reference." + ("rebuild" if kind == "rebuild" else "capture")
-    words = list(profile.start.command)
-    at = words.index(module)
-    words[at : at + 1] = ["conformance.mutants", name, str(ran)]
-    assert words[0] == "{python}", sys.executable
-    return replace(profile, start=replace(profile.start, command=tuple(words)))
 
 
 @pytest.mark.timeout(0)
