@@ -31,6 +31,7 @@ class Agents:
         self.address = proxy.url
         self.conversations: list[Conversation] = []
         self.sessions: list[str] = []
+        self.calls_made = 0
 
     def over(self, address: str) -> "Agents":
         """The same run and sessions, with the agents pointed at another address, such as a wire to the proxy."""
@@ -54,7 +55,8 @@ class Agents:
         return self._unclaimed(model, stream, session) is None
 
     def claims(self, *, model: str = MODEL, stream: bool = False, session: bool = True) -> None:
-        """Raises NotOurs where it does not: what the scenario is about cannot be done to it."""
+        """Before each call, and each agent. Raises NotOurs where it does not: the scenario cannot be played to it."""
+        self.calls_made += 1
         unclaimed = self._unclaimed(model, stream, session)
         if unclaimed is not None:
             raise NotOurs(f"{self.proxy.profile.name} does not declare {unclaimed}")

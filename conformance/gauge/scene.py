@@ -38,6 +38,7 @@ class Scene(Agents):
         self.client = PlainClient(proxy.url)
         self._elsewhere: list[Scene] = []
         self._tenants: list[str] = []
+        self._settled = -1
 
     def at(self, proxy: ProxyUnderTest) -> "Scene":
         """The same run played through another proxy."""
@@ -133,11 +134,11 @@ class Scene(Agents):
         ``at_once``.
         """
         found = await self._records_now(session)
-        lag = 0.0 if at_once else self.proxy.record_lag
-        while lag:
+        lag, made = self.proxy.record_lag, self.calls_made
+        while lag and not at_once and self._settled != made:
             await asyncio.sleep(lag)
             before, found = found, await self._records_now(session)
-            lag = 0.0 if found == before else lag
+            self._settled = made if found == before else self._settled
         return found
 
     async def _records_now(self, session: str) -> list[Record]:

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from conformance.contract.difference import list_difference
 from conformance.oracle.judgement import Judgement, nothing_to_judge
 from conformance.oracle.matching import GENERATING, Matched, Record, Row, match
 
+LOG_PROBS = "generation_log_probs"
 LARGEST_LOG_PROB = 1e-3
 """Float noise above zero that the contract still takes for a log prob."""
 NO_ENTRY = -9999.0
@@ -16,32 +18,45 @@ NO_ENTRY = -9999.0
 
 
 def triple(record: Record, row: Row) -> Judgement:
-    """The three lists of a record equal the engine's, every id and every float to the last bit."""
-    for field in ("prompt_token_ids", "generation_token_ids", "generation_log_probs"):
-        judged = same_list(row[field], record.get(field), f"{name(record)} {field}")
+    """The three lists of a record equal the engine's, every id, and every log prob to the last bit of its float32.
+
+    An engine computes log probs as float32, and a trainer reads them as such: what a JSON reader does to the last bit
+    of a double that stands for one is nobody's loss.
+    """
+    for field in ("prompt_token_ids", "generation_token_ids", LOG_PROBS):
+        judged = same_list(row[field], record.get(field), f"{name(record)} {field}", float32=field == LOG_PROBS)
         if not judged:
             return judged
     return Judgement(True, "the engine's three lists", "the engine's three lists", name(record))
 
 
-def same_field(records: Iterable[Record], rows: Iterable[Row], field: str) -> Judgement:
-    """One of the three lists, over all records that have a ledger row; records of which none has one are wrong too."""
+def same_field(records: Iterable[Record], rows: Iterable[Row], field: str, *, float32: bool = True) -> Judgement:
+    """One of the three lists, over all records that have a ledger row; records of which none has one are wrong too.
+
+    Log probs as ``float32`` or to the last bit of a double.
+    """
     records = list(records)
     if not records:
         return nothing_to_judge("record")
     pairs = match(records, rows).pairs
     for record, row in pairs:
-        judged = same_list(row[field], record.get(field), f"{name(record)} {field}")
+        narrow = float32 and field == LOG_PROBS
+        judged = same_list(row[field], record.get(field), f"{name(record)} {field}", float32=narrow)
         if not judged:
             return judged
     return Judgement(bool(pairs), f"the engine's {field}", f"{len(pairs)} records compared")
 
 
-def same_list(expected: Sequence[Any] | None, seen: Any, where: str) -> Judgement:
-    """Equality in values, types and, for floats, bits. The judgement shows a window around the first difference."""
+def same_list(expected: Sequence[Any] | None, seen: Any, where: str, *, float32: bool = False) -> Judgement:
+    """Equality in values, types and, for floats, bits. The judgement shows a window around the first difference.
+
+    With ``float32`` floats are the same that are the same as one.
+    """
     if not isinstance(seen, list) or expected is None:
         return Judgement(seen is None and expected is None, _size(expected), _size(seen), where)
     difference = list_difference(expected, seen)
+    if difference is not None and float32 and _all_floats(expected) and _all_floats(seen):
+        difference = list_difference(array("f", expected), array("f", seen))
     if difference is None:
         return Judgement(True, _size(expected), _size(seen), where)
     wanted, found = difference.shown()
@@ -100,6 +115,10 @@ def broken_promise(record: Record) -> str | None:
 
 def name(record: Record) -> str:
     return f"record {record.get('uuid')}"
+
+
+def _all_floats(values: Sequence[Any]) -> bool:
+    return set(map(type, values)) == {float}
 
 
 def _size(values: Any) -> str:

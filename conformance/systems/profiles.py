@@ -106,11 +106,12 @@ class Retrieval:
     """How records are read: over HTTP, by paths with ``{session}``; on disk, by patterns with ``{sha256}``
     of the session id (and ``{uuid}`` in ``delivery_mark``).
 
-    ``session_rows`` and ``record_rows`` name the list within the answer, "" if the answer is the list. ``fields``
-    maps a field of the contract's record to a dotted path in the system's, in which a number is a place in a list and
-    ``*`` all of them; empty if the names are the contract's. ``session_id`` is the id's key in a row of the session
-    list. With ``validity`` "form" the system marks no record as invalid, and whole ones count as valid. ``lag_seconds``
-    is how long after an answer its record may still be under way, for a system that does not write it before.
+    ``session_rows`` and ``record_rows`` name the list within the answer, "" if the answer is the list. ``session_id``
+    is the id's key in a row of the session list. ``fields`` maps a field of the contract's record to a dotted path in
+    the system's: a number is a place in a list, ``*`` all of them, and ``|`` parts paths of which the first counts
+    that leads anywhere; empty if the names are the contract's. With ``validity`` "form" the system marks no record as
+    invalid, and whole ones count as valid. ``lag_seconds`` is how long after an answer its record may still be under
+    way, for a system that does not write it before.
     """
 
     sessions: str | None

@@ -1,6 +1,7 @@
 """Records as a system hands them out, read into the contract's field names."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,28 +45,45 @@ def in_contract_form(raw: Record, form: "Form") -> Record:
     """``raw`` itself if its names are the contract's; else the mapped fields that it has."""
     found = raw
     if form.fields:
-        at = {name: _at(raw, path.split(".")) for name, path in form.fields.items()}
+        at = {name: _first(raw, paths.split("|")) for name, paths in form.fields.items()}
         found = {name: value for name, value in at.items() if value is not _ABSENT}
     return found if form.flagged else {**found, "is_valid": looks_whole(found)}
 
 
 def looks_whole(record: Record) -> bool:
-    """Whether whoever trains on a record without a mark would take it: both id lists, and a log prob for each."""
+    """Whether whoever trains on a record without a mark would take it: ids in both lists, and a number for each id."""
     prompt, generation = record.get("prompt_token_ids"), record.get("generation_token_ids")
     log_probs = record.get("generation_log_probs")
-    lists = all(isinstance(one, list) and one for one in (prompt, generation, log_probs))
-    return lists and len(generation or ()) == len(log_probs or ()) and None not in (log_probs or ())
+    if not all(isinstance(one, list) and one for one in (prompt, generation, log_probs)):
+        return False
+    ids = [*(prompt or ()), *(generation or ())]
+    whole = all(map(_is_id, ids)) and all(map(_is_number, log_probs or ()))
+    return whole and len(generation or ()) == len(log_probs or ())
+
+
+def _is_id(value: JSON) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_number(value: JSON) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 _ABSENT = object()
 
 
+def _first(value: JSON, paths: list[str]) -> JSON:
+    """What the first of these paths leads to that leads anywhere."""
+    found = (_at(value, path.split(".")) for path in paths)
+    return next((one for one in found if one is not _ABSENT), _ABSENT)
+
+
 def _at(value: JSON, path: list[str]) -> JSON:
-    """A step is a key, a place in a list, or ``*``: what the rest leads to in each entry of a list that has it."""
+    """A step is a key, a place in a list, or ``*``: what the rest leads to in each entry, null where nowhere."""
     for number, name in enumerate(path):
         if name == "*" and isinstance(value, list):
             found = [_at(entry, path[number + 1 :]) for entry in value]
-            return [entry for entry in found if entry is not _ABSENT]
+            return [None if entry is _ABSENT else entry for entry in found]
         if isinstance(value, list) and name.isdigit() and int(name) < len(value):
             value = value[int(name)]
         elif isinstance(value, dict) and name in value:

@@ -49,13 +49,20 @@ def test_a_record_that_is_its_row_is_right() -> None:
         pytest.param({"generation_token_ids": [4, 6]}, id="another generation id"),
         pytest.param({"generation_token_ids": [4, True]}, id="a bool among the ids"),
         pytest.param({"generation_token_ids": [4, 5.0]}, id="a float among the ids"),
-        pytest.param({"generation_log_probs": [-0.5, -0.25000000000000006]}, id="one bit of a log prob"),
+        pytest.param({"generation_log_probs": [-0.5, -0.2500000298023224]}, id="one bit of a log prob's float32"),
         pytest.param({"generation_log_probs": [-0.5, None]}, id="a log prob lost"),
         pytest.param({"generation_log_probs": None}, id="no log probs at all"),
     ],
 )
 def test_a_record_that_differs_in_anything_from_its_row_breaks_the_law(wrong: dict[str, Any]) -> None:
     assert not law([record(**wrong)], [row()])
+
+
+def test_the_last_bit_of_a_double_that_stands_for_a_float32_is_nobodys_loss() -> None:
+    captured = [record(generation_log_probs=[-0.5, -0.25000000000000006])]
+    assert law(captured, [row()])
+    assert same_field(captured, [row()], "generation_log_probs")
+    assert not same_field(captured, [row()], "generation_log_probs", float32=False)
 
 
 def test_minus_zero_is_not_zero() -> None:

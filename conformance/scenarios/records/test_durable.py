@@ -49,7 +49,7 @@ async def last_event(call: Call) -> None:
 @covers("CAP-023", "CAP-024")
 async def test_a_collector_that_reads_while_records_are_written(scene: Scene, check: Check) -> None:
     await scene.script("one_answer")
-    session = scene.session("ein Name/../with ünusual | letters")
+    session = scene.session("a name/../with unusual | letters")
     folder = session_folder(scene.proxy, session)
     with collecting(scene.proxy, session) as torn:
         for _ in range(LARGE_CALLS):

@@ -70,7 +70,8 @@ async def test_ids_and_log_probs_at_the_edges_of_their_types(scene: Scene, check
 async def test_log_probs_of_64_bits(scene: Scene, check: Check) -> None:
     await scene.script("tool_loop", tenant="precise")
     await scene.openhands_nv(model="precise")
-    check.that("CAP-005", records.same_field(await scene.records(), await scene.ledger(), "generation_log_probs"))
+    captured, rows = await scene.records(), await scene.ledger()
+    check.that("CAP-005", records.same_field(captured, rows, records.LOG_PROBS, float32=False))
 
 
 @covers("CAP-006")

@@ -38,6 +38,7 @@ class Planted:
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
+        self._paths.clear()
 
 
 @pytest.fixture
@@ -66,17 +67,21 @@ async def test_what_is_no_record_of_a_session_costs_nothing(scene: Scene, plante
     seen = await _request_ids(scene, hurt)
     check("RET-010", set(own) <= set(seen), expected=own, seen=seen, where="a folder named like a record")
 
-    planted.file(first_file(scene.proxy, wrecked), whole[: len(whole) // 2])
+    planted.take_away()  # each kind of damage by itself: one that is not borne would hide what the others do
+    wreck = first_file(scene.proxy, wrecked)
+    planted.file(wreck, whole[: len(whole) // 2])
     seen = await _listed(scene)
     missing = [session for session in listed if session not in seen and session != wrecked]
     check("RET-011", not missing, expected="the sessions listed before", seen=f"without {missing[:3]}")
+    planted.take_away()
 
     name = first.name
-    for leftover in (f"{name}.tmp", f".{name}.tmp", f"{name}~", f".{name}", "tmp5wq8k1", f"tmp5wq8k1-{name}"):
+    for leftover in (f"{name}.tmp", f".{name}.tmp", f"{name}~", f".{name}.5wq8k1", "tmp5wq8k1", f"{name}.part"):
         planted.file(folder / leftover, whole)
         planted.file(folder / f"torn-{leftover}", whole[: len(whole) // 2])
         seen = await _request_ids(scene, hurt)
         check.equal("RET-012", expected=own, seen=[one for one in seen if one in own], where=leftover)
+    planted.take_away()
 
     stray = first_file(scene.proxy, bystander)
     planted.file(folder / stray.name, stray.read_bytes())

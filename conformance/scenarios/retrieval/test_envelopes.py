@@ -100,7 +100,7 @@ async def test_whatever_stands_in_an_id_its_session_can_be_retrieved(scene: Scen
 
 @covers("RET-009")
 async def test_what_is_handed_out_is_what_lies_on_the_disk(scene: Scene, check: Check) -> None:
-    await scene.script("one_answer", fault={"name": "nan_logprob", "on_attempts": [1]})
+    await scene.script("one_answer", fault={"name": "null_logprob_entry", "on_attempts": [1]})
     for _ in range(2):
         await scene.ask(f"{scene.task()} „Füße“ \u2028 👣 \\ \x7f", tools=[TOOL], temperature=1.0, seed=7)
     handed_out = await scene.records()
