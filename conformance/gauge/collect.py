@@ -78,6 +78,7 @@ class Collected:
             starts_refused=self.servers["refused"],
             scenarios=self.scenarios,
             exit_status=self.status,
+            cut=self.cut,
             verdicts={each.value: count for each, count in Counter(line.verdict for line in results).items()},
         )
         return Report(self._header(), tuple(results), tuple(errors), footer)

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from conformance.gauge.launch import interrupted_with_its_starter
@@ -21,6 +22,7 @@ from conformance.systems import needs, profiles
 from conformance.systems.profiles import Profile
 
 LOG = "run.log"
+CUT = "its run was ended before all was played"
 ENDED = "the scoreboard was ended before its run"
 _PERCENT = re.compile(rb"\[ *([0-9]+)%\]")
 
@@ -55,7 +57,7 @@ def board(
             (place / "scoreboard.ndjson").write_bytes(ndjson_of(drawn))
     say_line(f"board {(publish or folder) / 'scoreboard.md'}")
     judged = [one for one in drawn.systems if one.not_judged is None]
-    return 0 if judged and not any(run.why == ENDED for run in runs) else 1
+    return 0 if judged and not any(run.why in (CUT, ENDED) for run in runs) else 1
 
 
 @contextmanager
@@ -109,7 +111,7 @@ def play(systems: Sequence[Profile], folder: Path, arguments: Sequence[str], pro
             _run(profile, folder / name, arguments, progress)
         except KeyboardInterrupt:
             stopped = True
-        run = kept(profile, folder)
+        run = replace(kept(profile, folder), why=CUT) if stopped else kept(profile, folder)
         say(f"{name:<24} {time.monotonic() - began:6.1f} s  {_told(run)}")
         yield run
 
@@ -121,6 +123,8 @@ def kept(profile: Profile, folder: Path) -> Run:
         report = ndjson.read(folder / name / RESULTS)
     except ndjson.ReportError as error:
         return Run(name, profile.kind, None, _last_line(folder / name / LOG) or str(error))
+    if report.footer.cut and report.footer.exit_status != ExitStatus.NO_SYSTEM:
+        return Run(name, profile.kind, report, CUT)
     if report.footer.exit_status == ExitStatus.NO_SYSTEM:
         return Run(name, profile.kind, report, "it did not start; its run.log says why")
     if report.footer.exit_status == ExitStatus.NOTHING_RAN:

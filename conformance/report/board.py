@@ -84,7 +84,7 @@ class Ruled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The run of one system. ``report`` is None where there is none that can be read; ``why`` then says so."""
+    """The run of one system. ``why`` says why it has no column; ``report`` is None where none can be read."""
 
     name: str
     applies_to: SystemKind
@@ -97,7 +97,8 @@ def board_of(runs: Sequence[Run], requirements: Mapping[str, Ruled]) -> Board:
     cells: dict[tuple[str, str], Cell] = {}
     systems = []
     for run in runs:
-        mine = [] if run.report is None else _of_kind(run.report.results, run.applies_to, requirements)
+        judged = run.report is not None and run.why is None
+        mine = _of_kind(run.report.results, run.applies_to, requirements) if judged and run.report else []
         cells.update({(run.name, cell.requirement): cell for cell in _cells(run.name, mine)})
         systems.append(_system(run, mine))
     headers = [run.report.header for run in runs if run.report is not None]

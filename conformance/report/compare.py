@@ -174,6 +174,9 @@ def _notes(before: Report, after: Report) -> Iterable[str]:
         was, now = getattr(before.header, name), getattr(after.header, name)
         if was != now:
             yield f"{name.replace('_', ' ')}: {_shown(was)}, then {_shown(now)}"
+    for which, report in (("first", before), ("second", after)):
+        if report.footer.cut:
+            yield f"the {which} run ended before all was played"
     if by_requirement(before.results).keys() != by_requirement(after.results).keys():
         only = len(by_requirement(before.results).keys() ^ by_requirement(after.results).keys())
         yield f"{only} requirements stand in one of the two only"

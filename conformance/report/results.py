@@ -61,7 +61,7 @@ class SuiteError:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """Closes the report; a report without it was cut."""
+    """Closes the report; one without it died. ``cut`` tells of a run that ended before all was played, as by Ctrl-C."""
 
     seconds: float
     servers_started: int
@@ -69,6 +69,7 @@ class Footer:
     scenarios: int
     exit_status: int
     verdicts: dict[str, int] = field(default_factory=dict)
+    cut: bool = False
     kind: Literal["footer"] = "footer"
 
 

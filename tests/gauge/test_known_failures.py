@@ -79,6 +79,14 @@ def test_a_part_of_the_scenarios_makes_an_entry_stale_only_where_it_failed(
     assert ran.status == status
 
 
+def test_a_run_that_is_cut_cannot_tell_what_is_stale_where_nobody_knows_where_it_failed(suite: Suite) -> None:
+    scenario = HELD + '@covers("CAP-003")\ndef test_next(check):\n    check("CAP-003", False)\n'
+    scenario += '@covers("CAP-001")\ndef test_never_played(check):\n    check("CAP-001", False)\n'
+    ran = run_with(suite, scenario, '[CAP-001]\nreason = "r"', "-x", "-p", "no:randomly")
+    assert ran.verdicts == {"CAP-001": "pass", "CAP-002": "pass", "CAP-003": "fail"}
+    assert ran.lines[-1]["cut"] is True
+
+
 @pytest.mark.parametrize("why", ["skipped", "not played"])
 def test_a_listed_requirement_that_was_not_judged_is_neither_known_nor_stale(suite: Suite, why: str) -> None:
     scenario = VIOLATED.replace("False", "True") if why == "skipped" else '@covers("CAP-002")\ndef test_it(check):\n'

@@ -1,9 +1,13 @@
 """``trackgauge scoreboard``: each system in a run of its own, one table of all."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.gauge.suite import HEAD
 
@@ -68,3 +72,39 @@ def test_two_columns_of_one_name_and_unknown_systems_end_with_one_line_and_statu
         done = scoreboard(tmp_path, *arguments)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert told in done.stderr
+
+
+WAITS = """
+import os, signal
+@covers("CAP-001")
+def test_it(check):
+    with open(os.environ["READY"], "w") as ready:
+        ready.write("here")
+    signal.pause()
+"""
+
+
+def test_one_that_is_ended_by_ctrl_c_draws_what_is_whole_and_leaves_nothing_running(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    (tmp_path / "acme.toml").write_text(PROFILE, encoding="utf-8")
+    (tmp_path / "test_here.py").write_text(HEAD + WAITS, encoding="utf-8")
+    command = [sys.executable, "-m", "conformance.cli", "scoreboard", "--report", "board", "./test_here.py"]
+    running = subprocess.Popen(
+        [*command, "--system", "acme.toml", "--system", "reference-rebuild"],
+        cwd=tmp_path,
+        env={**os.environ, "READY": str(ready)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert ready.read_text(encoding="utf-8") == "here"
+    os.killpg(running.pid, signal.SIGINT)
+    assert running.wait(30) == 1
+    systems = {one["name"]: one["not_judged"] for one in lines_of(tmp_path / "board" / "scoreboard.ndjson")[1:]}
+    assert systems == {
+        "acme": "its run was ended before all was played",
+        "reference-rebuild": "the scoreboard was ended before its run",
+    }
+    with pytest.raises(ProcessLookupError):
+        os.killpg(running.pid, 0)
