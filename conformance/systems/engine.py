@@ -101,6 +101,12 @@ class FakeEngine:
             raise EngineLate(f"{count} rows {state} (tenant {tenant}, run {run}) were not there after {seconds:g} s")
         return _rows(answer)
 
+    async def rendered(self, tenant: str, body: Mapping[str, JSON]) -> list[int]:
+        """The prompt that the engine's template makes of a chat request, without generating."""
+        path = f"/t/{_quoted(tenant)}/v1/chat/completions/render"
+        ids: list[int] = (await self._ask("POST", path, dict(body))).json()["token_ids"]
+        return ids
+
     async def open_gate(self, tenant: str, name: str) -> None:
         await self._ask("POST", f"/_fake/gates/{_quoted(tenant)}/{_quoted(name)}/open")
 

@@ -25,6 +25,11 @@ UPSTREAM_KEY_VARIABLE = "TRACKGAUGE_ENGINE_KEY"
 CLOSED_ADDRESS = "http://127.0.0.1:1"
 """Port 1 is reserved for a service that no machine runs any more: a connection is refused at once."""
 
+INJECTION_KEYS: Mapping[str, JSON] = {"token_injection": True, "tool_parser": "hermes", "reasoning_parser": "qwen3"}
+"""The parsers are those of the tenants that these routes lead to."""
+
+INJECTION_CAPABILITIES = {"completions": "continuity-completions", "prefix_chat": "continuity-prefix-chat"}
+
 DEFAULTS: Mapping[str, JSON] = {"format": "openai", "api_key": "none-needed", "timeout_secs": 30}
 """What the shared configuration leaves to ``defaults``, so that one is in use."""
 
@@ -33,7 +38,7 @@ DEFAULTS: Mapping[str, JSON] = {"format": "openai", "api_key": "none-needed", "t
 class Route:
     """One entry of ``routes``: the model name that clients ask for, and what it stands for.
 
-    ``timeout_secs`` and ``ping_secs`` are seconds; None leaves a key out.
+    ``timeout_secs`` and ``ping_secs`` are seconds; ``injection`` is how chains are continued; None leaves a key out.
     """
 
     name: str
@@ -47,6 +52,7 @@ class Route:
     ping_secs: float | None = None
     api_key: str | None = None
     base_url: str | None = None
+    injection: str | None = None
 
     def entry(self, engine_url: str) -> dict[str, JSON]:
         """In the contract's form, without what is not set."""
@@ -61,6 +67,7 @@ class Route:
             "pins": dict(self.pins) or None,
             "timeout_secs": self.timeout_secs,
             "ping_secs": self.ping_secs,
+            **({} if self.injection is None else {**INJECTION_KEYS, "injection_transport": self.injection}),
         }
         return {key: value for key, value in keys.items() if value is not None}
 
@@ -87,6 +94,11 @@ SHARED_ROUTES = (
     Route("keyed", tenant="keyed", api_key=f"${{{UPSTREAM_KEY_VARIABLE}}}"),
     Route("spoken", tenant="spoken"),
     Route("spoken-small", tenant="spoken", target=SMALL),
+    Route("continued", tenant="continued", injection="completions", extra_body={"top_k": 40, "min_p": 0.05}),
+    Route("continued-pinned", tenant="continued", injection="completions", pins={"temperature": 0.75, "top_p": 0.9}),
+    Route("continued-short", tenant="short", injection="completions"),
+    Route("spliced", tenant="spliced", injection="prefix_chat", extra_body={"temperature": 1.0, "top_p": 1.0}),
+    Route("spliced-in-vain", tenant="continued", injection="prefix_chat"),
 )
 
 
@@ -116,6 +128,8 @@ def _tenants() -> dict[str, dict[str, JSON]]:
         },
         "unlisted": {**common, "max_model_len": MIDDLE_LENGTH, "lists_models": False},
         "keyed": {**common, "api_key": UPSTREAM_KEY},
+        "continued": {**common},
+        "spliced": {**common, "profile": "nemo-rl"},
         "spoken": {
             **common,
             "models": [SERVED, SMALL],
@@ -145,6 +159,7 @@ def supported(routes: Iterable[Route], profile: Profile) -> tuple[Route, ...]:
         if (not names or each.name in names)
         and (not each.pins or "pins" in profile.capabilities)
         and (each.ping_secs is None or "ping_secs" in known)
+        and (each.injection is None or INJECTION_CAPABILITIES[each.injection] in profile.capabilities)
     )
 
 

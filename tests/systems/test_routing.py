@@ -63,11 +63,14 @@ def test_routes_with_keys_that_a_system_does_not_know_are_left_out() -> None:
     assert routing.supported(routing.SHARED_ROUTES, reference) == routing.SHARED_ROUTES
     poorer = replace(
         reference,
-        capabilities=reference.capabilities - {"pins"},
+        capabilities=reference.capabilities - {"pins", "continuity-completions"},
         routing=profiles.Routing(form="contract", optional_keys=(), template=None),
     )
     left = {each.name for each in routing.supported(routing.SHARED_ROUTES, poorer)}
-    assert {each.name for each in routing.SHARED_ROUTES} - left == {"pinned", "pinging"}
+    assert {each.name for each in routing.SHARED_ROUTES} - left == {
+        *("pinned", "pinging"),
+        *("continued", "continued-pinned", "continued-short"),
+    }
 
 
 def templated(place: Path, text: str) -> profiles.Profile:

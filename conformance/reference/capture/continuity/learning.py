@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.reference.capture.continuity.chains import Spoken
+from conformance.reference.capture.continuity.reasons import Fallback
 from conformance.reference.capture.continuity.sameness import digests_of
 from conformance.reference.capture.jsontext import JSONObject
 from conformance.reference.capture.sessions import Caller
@@ -40,9 +41,14 @@ def key_of(caller: Caller) -> Key:
 
 
 def learned(record: Mapping[str, Any], *, delivered: bool = True) -> Learned | None:
-    """None for a record that may not be trained, and so not be continued either. Costs time with its size."""
+    """None for a record that may not be trained, and so not be continued either. Costs time with its size.
+
+    Nor is one of which the engine reported another prompt than it was sent: it may well do that again.
+    """
     extras = record.get("x_trackgauge")
     if record.get("is_valid") is not True or not isinstance(extras, Mapping):
+        return None
+    if extras.get("plain_reason") == Fallback.PROMPT_DIFFERS:
         return None
     try:
         prompt, generation = array("q", record["prompt_token_ids"]), array("q", record["generation_token_ids"])
