@@ -277,6 +277,64 @@ def shapes(
 
 
 @app.command()
+def export(
+    source: Annotated[
+        str,
+        typer.Option("--from", metavar="WHERE", help="A log directory, a proxy's URL, envelopes or rebuild answers."),
+    ],
+    form: Annotated[str, typer.Option("--format", help="ndjson, arrow, parquet, responses or atif.")] = "ndjson",
+    to: Annotated[Path | None, typer.Option(metavar="FILE", help="Default: stdout, where the format allows.")] = None,
+    rebuild_with: Annotated[
+        str, typer.Option("--rebuild", metavar="FILE|NAME", help="Profile of the rebuild that makes the rollout.")
+    ] = "reference-rebuild",
+) -> None:
+    """Write rollouts as files for a trainer: one training sequence a row, or one document each.
+
+    arrow and parquet need the extra: pip install 'trackgauge[arrow]'. Exit status: 0 written; 2 what could not be.
+    """
+    from conformance.exports.errors import ExportError
+    from conformance.exports.files import Format, write
+    from conformance.exports.sources import answers
+    from conformance.systems import profiles
+    from conformance.systems.tables import ProfileError
+
+    try:
+        wanted = Format(form)
+    except ValueError:
+        refuse(f"--format: {form!r}; allowed: {', '.join(Format)}")
+    try:
+        written = write(answers(source, profiles.find(rebuild_with)), wanted, to, sys.stdout)
+    except (ExportError, ProfileError) as error:
+        refuse(str(error))
+    typer.echo(f"{written} training sequences", err=True)
+
+
+@app.command("check-mask")
+def check_mask(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows as NDJSON, .parquet or .arrow.")],
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The engine's ledger: what was really sampled.")
+    ] = None,
+) -> None:
+    """Check the loss mask of training rows: {tokens, mask, log_probs, …}.
+
+    Equal lengths, mask of 0 and 1, a log prob exactly where mask is 1, each record once; with a ledger, each token that
+    is masked in was sampled there, once, behind its own prompt. Exit status: 0 sound; 1 a fault; 2 not readable.
+    """
+    from conformance.exports.errors import ExportError
+    from conformance.exports.masks import check, summary
+
+    try:
+        found = check(file, ledger)
+    except ExportError as error:
+        refuse(str(error))
+    for line in summary(found.faults):
+        typer.echo(line, err=True)
+    typer.echo(found.line())
+    raise typer.Exit(1 if found.faults else 0)
+
+
+@app.command()
 def schema(
     name: Annotated[
         str,

@@ -33,7 +33,9 @@ class Account:
         }
 
 
-class _Breach(Exception):
+class Breach(Exception):
+    """Raised where a sequence masks in what the ledger does not know; ``judgement`` says what and where."""
+
     def __init__(self, expected: Any, seen: Any, where: str) -> None:
         self.judgement = Judgement(False, expected, seen, where)
 
@@ -43,36 +45,45 @@ def account(answer: Answer, records: Sequence[Record], rows: Sequence[Row]) -> A
     found = Account()
     try:
         _place(found, answer, records, rows)
-    except _Breach as breach:
+    except Breach as breach:
         found.wrong = breach.judgement
     return found
 
 
 def _place(found: Account, answer: Answer, records: Sequence[Record], rows: Sequence[Row]) -> None:
-    by_size: dict[int, list[Row]] = {}
-    for row in rows:
-        if row["generation_token_ids"]:
-            by_size.setdefault(len(row["prompt_token_ids"]), []).append(row)
+    by_size = by_prompt_length(rows)
     taken: set[int] = set()
     trainable = [id(one) for one in trained(answer)]
     for trajectory in answer["trajectories"]:
         home = found.trained if id(trajectory) in trainable else found.withheld
-        for row in _sampled_in(trajectory, by_size, taken):
+        for row in sampled_in(trajectory, by_size, taken):
             home.append(row["seq"])
     _place_excluded(found, answer, records, rows, taken)
     told = {row["seq"] for _, row in match(records, rows).pairs}
     lost = sorted(told - taken)
     if lost:
-        raise _Breach("trained, withheld or excluded", "nowhere", f"the generation of ledger row {lost[0]}")
+        raise Breach("trained, withheld or excluded", "nowhere", f"the generation of ledger row {lost[0]}")
 
 
-def _sampled_in(trajectory: Trajectory, by_size: Mapping[int, list[Row]], taken: set[int]) -> Iterator[Row]:
-    """The rows whose generations are masked in, each found by its whole context and all of its log probs."""
+def by_prompt_length(rows: Iterable[Row]) -> dict[int, list[Row]]:
+    """The generations of a ledger by where in a sequence they can stand."""
+    found: dict[int, list[Row]] = {}
+    for row in rows:
+        if row["generation_token_ids"]:
+            found.setdefault(len(row["prompt_token_ids"]), []).append(row)
+    return found
+
+
+def sampled_in(trajectory: Trajectory, by_size: Mapping[int, list[Row]], taken: set[int]) -> Iterator[Row]:
+    """The rows whose generations are masked in, each found by its whole context and all of its log probs.
+
+    ``taken`` are sequence numbers of rows that are placed already; those found are added. Raises Breach.
+    """
     tokens, mask, log_probs = trajectory["tokens"], trajectory["mask"], trajectory["log_probs"]
     where = f"trajectory of {trajectory['record_uuids']}"
     shaped = view_shape(trajectory)
     if not shaped:
-        raise _Breach(shaped.expected, shaped.seen, where)
+        raise Breach(shaped.expected, shaped.seen, where)
     at = 0
     while 1 in mask[at:]:
         at = mask.index(1, at)
@@ -105,7 +116,7 @@ def _row_at(
             again = True
     seen = "a generation that is masked in already" if again else tokens[at : at + 8]
     expected = "a generation of the ledger, once, behind its own prompt, with its own log probs"
-    raise _Breach(expected, seen, f"{where}, position {at}")
+    raise Breach(expected, seen, f"{where}, position {at}")
 
 
 def _place_excluded(
@@ -119,11 +130,11 @@ def _place_excluded(
         if row is None:
             continue
         if count > 1:
-            raise _Breach("excluded once", f"excluded {count} times", f"record {uuid}")
+            raise Breach("excluded once", f"excluded {count} times", f"record {uuid}")
         if row["seq"] in taken:
             row = next((one for one in rows if one["seq"] not in taken and _equal(one, row)), None)
         if row is None:
-            raise _Breach("excluded or in a trajectory", "both", f"record {uuid}")
+            raise Breach("excluded or in a trajectory", "both", f"record {uuid}")
         taken.add(row["seq"])
         found.excluded.append(row["seq"])
 

@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
         "harness_shims",
     },
     "conformance.demo": {"conformance.systems", "fakes"},
+    "conformance.exports": {"conformance.contract", "conformance.oracle", "conformance.systems"},
     "conformance.shapes": {"conformance.contract", "conformance.oracle", "conformance.systems", "fakes"},
     "conformance.plugin": {"conformance.gauge", "conformance.systems"},
     "conformance.scenarios": {
