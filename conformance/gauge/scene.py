@@ -91,7 +91,6 @@ class Scene(Agents):
         if task is None:
             task = self.task()
         messages = [{"role": "user", "content": task}] if isinstance(task, str) else task
-        self.claims(model=model, stream=stream)
         streaming: dict[str, JSON] = {"stream": True, "stream_options": {"include_usage": True}} if stream else {}
         whole = {"model": model, "messages": messages, **streaming, **body}
         return self.post("/chat/completions", whole, session=session, by=by, parent=parent, headers=headers)
@@ -111,7 +110,9 @@ class Scene(Agents):
         ``body`` may be anything that is JSON, or bytes; only an object can carry a session.
         """
         identity = self.session() if session == "" else session
-        self.claims(session=identity is not None)
+        asked = body if isinstance(body, Mapping) else {}
+        model, stream = asked.get("model"), asked.get("stream") is True
+        self.claims(model=model if isinstance(model, str) else MODEL, stream=stream, session=identity is not None)
         pairs = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         base_path = "/v1"
         if identity is not None:

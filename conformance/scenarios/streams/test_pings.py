@@ -36,6 +36,7 @@ async def _or_what_it_raised(asked: Awaitable[Any]) -> Any:
 
 @covers("STR-022", "STR-023", "STR-024")
 async def test_pings_keep_a_waiting_stream_alive_and_change_nothing_else(scene: Scene, check: Check) -> None:
+    scene.claims(model=ROUTE, stream=True)
     gate = f"pings-{scene.run}"
     turns: dict[str, Turn] = {
         "long": {"gate": gate},
