@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from conformance.systems.engine import FakeEngine
     from conformance.systems.proxy import ProxyUnderTest
     from conformance.systems.rebuild import RebuildUnderTest
+    from conformance.systems.runner import RunnerUnderTest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,6 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "e2e: a scenario of the suite, over real sockets and processes")
+    config.addinivalue_line("markers", "ray: a scenario of the suite on a real Ray cluster, a tier of its own")
     config.addinivalue_line("markers", "smoke: the plain case that works unless a system is broken altogether")
     config.addinivalue_line("markers", "covers(*ids): the requirements that a scenario judges")
     from conformance.gauge.session import Session
@@ -130,3 +132,16 @@ def rebuild(request: pytest.FixtureRequest, world: "World") -> "RebuildUnderTest
     if case is not None:
         case.evidence_of.append(AskedOfRebuild(rebuild))
     return rebuild
+
+
+@pytest.fixture
+def runner(request: pytest.FixtureRequest, world: "World") -> "RunnerUnderTest":
+    """The worker's rollout runner under test, shared by many scenarios."""
+    from conformance.gauge.case import CASE, AskedOfRunner
+
+    runner = world.runner
+    runner.asked.clear()
+    case = request.node.stash.get(CASE, None)
+    if case is not None:
+        case.evidence_of.append(AskedOfRunner(runner))
+    return runner

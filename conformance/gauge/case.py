@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +21,7 @@ from conformance.systems.calls import SystemFailed
 from conformance.systems.proxy import SILENT, NotOurs
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.retrieval import RetrievalFailed
+from conformance.systems.runner import RunnerUnderTest
 
 KEEPS_SERVING = "ERR-019"
 """The requirement that a system violates which dies of a request, whatever the scenario was about."""
@@ -159,6 +161,29 @@ class AskedOfRebuild:
                 {"question": line.decode(errors="replace"), "answer": answer} for line, answer in self._rebuild.asked
             ]
         }
+
+
+class AskedOfRunner:
+    """The rollouts that a scenario asked a runner for, each with its answer, null where none came."""
+
+    def __init__(self, runner: RunnerUnderTest) -> None:
+        self._runner = runner
+
+    async def evidence(self) -> dict[str, Any]:
+        told = [
+            (request, going.tasks, going.last_line if going.answered else None) for request, going in self._runner.asked
+        ]
+        return {
+            "rollouts": [
+                {"request": request, "tasks": tasks, "answer": None if line is None else _result_or_why(line)}
+                for request, tasks, line in told
+            ]
+        }
+
+
+def _result_or_why(line: Future[dict[str, Any]]) -> object:
+    error = line.exception()
+    return line.result() if error is None else str(error)
 
 
 CASE = pytest.StashKey[Case]()

@@ -43,7 +43,7 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="FILE|NAME",
-        help="the profile of a system to judge; once per kind (proxy, rebuild). Default: the built-in reference",
+        help="the profile of a system to judge; once per kind (proxy, rebuild, rollout). Default: the reference",
     )
     group.addoption("--requirements", default=None, metavar="SET", help="judge by a frozen set, like 2026-12")
     group.addoption(

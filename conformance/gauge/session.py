@@ -251,7 +251,7 @@ def _is_asked_for(item: pytest.Item, chosen: Chosen) -> bool:
 
 
 def _is_reference(kind: SystemKind, name: str) -> bool:
-    return name in ("reference", "reference-rebuild")
+    return name in DEFAULT_NAMES
 
 
 def _scenario_name(item: pytest.Item) -> str:

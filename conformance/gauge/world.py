@@ -1,7 +1,7 @@
 """What one worker's scenarios share: a fake vLLM, the proxy and the rebuild under test; started at first need."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from conformance.contract.vocabulary import SystemKind
@@ -13,6 +13,7 @@ from conformance.systems.profiles import Profile, find
 from conformance.systems.proxy import ProxyUnderTest, start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.routing import Route
+from conformance.systems.runner import RunnerUnderTest, misleading
 from conformance.systems.servers import SystemNotStarted, accepts
 
 PATIENCE_SCENARIOS = 3
@@ -39,6 +40,7 @@ class World:
         self._proxy: ProxyUnderTest | None = None
         self._built_in: ProxyUnderTest | None = None
         self._rebuild: RebuildUnderTest | None = None
+        self._runner: RunnerUnderTest | None = None
         self.own: list[ProxyUnderTest] = []
         self._came_up = False
         self._silent = False
@@ -90,6 +92,22 @@ class World:
         if self._rebuild is None:
             self._rebuild = RebuildUnderTest(self.profile(SystemKind.REBUILD), self._folder("rebuild"))
         return self._rebuild
+
+    @property
+    def runner(self) -> RunnerUnderTest:
+        """The shared one; it is started anew where it has ended, so that it spoils a single scenario."""
+        if self._runner is not None and not self._runner.is_alive():
+            self._runner.close()
+            self._runner = None
+        if self._runner is None:
+            self._runner = self.start_runner()
+        return self._runner
+
+    def start_runner(self, *arguments: str, env: Mapping[str, str] | None = None) -> RunnerUnderTest:
+        """A further runner; whoever asks for it closes it. Raises SystemNotStarted."""
+        files = self._folder("runner")
+        profile = self.profile(SystemKind.ROLLOUT)
+        return RunnerUnderTest(profile, files, {**misleading(files), **(env or {})}, arguments)
 
     def profile(self, kind: SystemKind) -> Profile:
         if kind not in self._chosen.profiles:
@@ -154,8 +172,9 @@ class World:
         return [*told, ("files", str(self._files))]
 
     def close(self) -> None:
-        if self._rebuild is not None:
-            self._rebuild.close()
+        for one in (self._rebuild, self._runner):
+            if one is not None:
+                one.close()
         for proxy in (self._proxy, self._built_in):
             if proxy is not None:
                 proxy.close()

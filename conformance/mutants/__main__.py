@@ -7,7 +7,11 @@ from pathlib import Path
 from conformance.mutants.loader import install
 from conformance.mutants.patch import MutantError, load
 
-COMMANDS = {"proxy": "conformance.reference.capture.command", "rebuild": "conformance.reference.rebuild.command"}
+COMMANDS = {
+    "proxy": "conformance.reference.capture.command",
+    "rebuild": "conformance.reference.rebuild.command",
+    "rollout": "conformance.reference.rollout.command",
+}
 
 
 def main(argv: list[str]) -> int:

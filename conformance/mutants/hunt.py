@@ -25,6 +25,7 @@ PROFILES = HOUSE / "systems" / "profiles"
 REFERENCES = {
     "proxy": ("reference.toml", "conformance.reference.capture"),
     "rebuild": ("reference-rebuild.toml", "conformance.reference.rebuild"),
+    "rollout": ("reference-rollout.toml", "conformance.reference.rollout"),
 }
 PATIENCE_SECONDS = 180.0
 RUNS_PER_MUTANT = 1000
@@ -132,7 +133,8 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int, files: Sequence[Path
         }
         arguments = [f"{name}={value}" for name, value in options.items()]
         places = list(dict.fromkeys(map(str, [SCENARIOS / SMOKE, *files])))
-        command = [sys.executable, "-m", "pytest", "-m", "e2e", "--smoke", "--no-drawings", *arguments, *QUIET, *places]
+        switches = ("--smoke", "--no-drawings")
+        command = [sys.executable, "-m", "pytest", "-m", "e2e or ray", *switches, *arguments, *QUIET, *places]
         log = Path(folder, "run.log")
         run = guard.start(command, log=log, env=dict(os.environ), cwd=Path(folder), role="command")
         status = run.wait(PATIENCE_SECONDS)

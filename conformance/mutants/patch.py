@@ -50,7 +50,8 @@ class Mutant:
     @property
     def kind(self) -> str:
         """Which of the reference's commands the fault lives in."""
-        return "rebuild" if self.patches[0].module.startswith("conformance.reference.rebuild") else "proxy"
+        place = self.patches[0].module.removeprefix("conformance.reference.")
+        return next((kind for kind in ("rebuild", "rollout") if place.startswith(kind)), "proxy")
 
 
 def load(directory: Path = PATCHES) -> dict[str, Mutant]:

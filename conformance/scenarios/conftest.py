@@ -1,4 +1,4 @@
-"""Every module here is part of the suite: marked e2e, its coroutines played on asyncio."""
+"""Every module here is part of the suite: marked e2e, or ray for a tier of its own; its coroutines run on asyncio."""
 
 import inspect
 
@@ -13,7 +13,7 @@ def anyio_backend() -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "conformance/scenarios/" in item.path.as_posix():
-            item.add_marker(pytest.mark.e2e)
+            item.add_marker(pytest.mark.ray if item.path.parent.name == "ray" else pytest.mark.e2e)
 
 
 def pytest_pycollect_makeitem(obj: object, name: str) -> None:

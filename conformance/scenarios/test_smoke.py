@@ -1,5 +1,7 @@
 """The plain case: it works unless a system is broken altogether."""
 
+from pathlib import Path
+
 import pytest
 
 from conformance.gauge.check import Check
@@ -7,7 +9,9 @@ from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
 from conformance.oracle import records, triples
 from conformance.scenarios.rebuild.sessions import Session
+from conformance.scenarios.spawn.rollouts import records_of, rollouts
 from conformance.systems.rebuild import RebuildUnderTest
+from conformance.systems.runner import RunnerUnderTest
 
 pytestmark = pytest.mark.smoke
 
@@ -35,3 +39,14 @@ async def test_a_plain_session_becomes_one_clean_trajectory(rebuild: RebuildUnde
     answer = await rebuild.ask({"envelope": session.envelope()})
     check.that("REB-021", triples.one_clean_chain(answer, [turn.truth for turn in turns]))
     check.that("REB-021", triples.only_sampled(answer, session.truth()))
+
+
+@covers("SPN-002")
+async def test_a_plain_rollout_is_collected(runner: RunnerUnderTest, tmp_path: Path, check: Check) -> None:
+    async with rollouts(runner, tmp_path) as asked:
+        going, proxy, harness = await asked.raised()
+        session = Session(harness.told["arguments"][1])
+        turns = session.turns(2)
+        await proxy.do("write", files=records_of(session, proxy.log_dir))
+        await harness.do("leave")
+        check.that("SPN-002", triples.one_clean_chain(await going.answer(), [turn.truth for turn in turns]))

@@ -24,7 +24,7 @@ from conformance.systems.tables import ProfileError, Table
 HERE = Path(__file__).parent
 PROFILES = HERE / "profiles"
 CAPABILITIES = HERE.parent / "requirements" / "capabilities.toml"
-DEFAULT_NAMES = ("reference", "reference-rebuild")
+DEFAULT_NAMES = ("reference", "reference-rebuild", "reference-rollout")
 
 OF_THE_PROFILE = ("python", "here")
 """Placeholders that every text to fill may use."""
@@ -128,6 +128,18 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True)
+class Runner:
+    """``proxy`` is the command of a capture proxy that the runner can spawn, its first word found beside the
+    interpreter; ``ray`` are the arguments with which it runs rollouts on the Ray cluster at ``{address}``, and
+    ``ray_local`` those with which it starts one of its own.
+    """
+
+    proxy: tuple[str, ...]
+    ray: tuple[str, ...]
+    ray_local: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """One system under test. A field that has no meaning for its kind is None or empty.
 
@@ -150,6 +162,7 @@ class Profile:
     carriers: Mapping[str, Carrier]
     open: Setup | None
     retrieval: Retrieval | None
+    runner: Runner | None
 
     def fill(self, text: str, values: Mapping[str, str]) -> str:
         """``text`` with the placeholders replaced that have a value; other braces stay as they are."""
@@ -195,8 +208,8 @@ def load(path: Path) -> Profile:
     """Raises :class:`ProfileError`."""
     table = _whole(path)
     kind = SystemKind(table.one_of("kind", list(SystemKind)))
-    if kind not in (SystemKind.PROXY, SystemKind.REBUILD):
-        raise table.wrong("kind", f"{kind} is reserved for later; expected proxy or rebuild")
+    if kind is SystemKind.SERVER:
+        raise table.wrong("kind", f"{kind} is reserved for later; expected proxy, rebuild or rollout")
     proxy = kind is SystemKind.PROXY
     name = table.take("name", str)
     install = needs.read(table.optional_table("install"), name)
@@ -216,6 +229,7 @@ def load(path: Path) -> Profile:
         carriers=_carriers(table.optional_table("session")) if proxy else {},
         open=_open(table.optional_table("open")) if proxy else None,
         retrieval=_retrieval(table.optional_table("retrieval")) if proxy else None,
+        runner=_runner(table.optional_table("runner")) if kind is SystemKind.ROLLOUT else None,
     )
     table.done()
     placeholders.refuse_unknown(table, "version_command", profile.version_command, _of_the_profile(install))
@@ -369,10 +383,26 @@ def _retrieval(table: Table | None) -> Retrieval | None:
     return retrieval
 
 
+def _runner(table: Table | None) -> Runner | None:
+    if table is None:
+        return None
+    runner = Runner(table.strings("proxy"), table.strings("ray", ()), table.strings("ray_local", ()))
+    table.done()
+    placeholders.refuse_unknown(table, "proxy", runner.proxy, ())
+    placeholders.refuse_unknown(table, "ray", runner.ray, ("address",))
+    placeholders.refuse_unknown(table, "ray_local", runner.ray_local, ())
+    if not runner.proxy:
+        raise table.wrong("proxy", "is empty; expected the program and its arguments")
+    return runner
+
+
 def _check_as_a_whole(profile: Profile, table: Table) -> None:
     if (profile.start is None) == (profile.attach is None):
         raise table.wrong("start", "expected either a [start] or an [attach] table")
     if profile.kind is SystemKind.REBUILD:
+        return
+    if profile.kind is SystemKind.ROLLOUT:
+        _check_runner(profile, table)
         return
     if profile.start is not None and profile.routing is None:
         raise table.wrong("routing", "is missing; a proxy that the suite starts needs it")
@@ -388,3 +418,10 @@ def _check_as_a_whole(profile: Profile, table: Table) -> None:
     for capability, place in needed.items():
         if capability in profile.capabilities and not place:
             raise table.wrong("retrieval", f"says nothing of what the capability {capability} needs")
+
+
+def _check_runner(profile: Profile, table: Table) -> None:
+    if profile.runner is None:
+        raise table.wrong("runner", "is missing; a rollout runner says which capture proxy it can spawn")
+    if "ray" in profile.capabilities and not profile.runner.ray:
+        raise table.wrong("runner.ray", "is missing; the capability ray needs the arguments for it")

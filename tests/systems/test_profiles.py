@@ -29,11 +29,12 @@ def test_every_profile_that_ships_loads_under_its_own_name(name: str) -> None:
     assert profiles.find(name).name == name
 
 
-def test_without_a_choice_both_references_are_judged() -> None:
+def test_without_a_choice_the_references_are_judged() -> None:
     chosen = profiles.choose([])
     assert {kind: profile.name for kind, profile in chosen.items()} == {
         SystemKind.PROXY: "reference",
         SystemKind.REBUILD: "reference-rebuild",
+        SystemKind.ROLLOUT: "reference-rollout",
     }
 
 
@@ -79,7 +80,8 @@ def test_a_command_can_name_what_lies_beside_the_profile(tmp_path: Path) -> None
     ("old", "new", "message"),
     [
         ('kind = "rebuild"', 'kind = "broker"', "kind: expected one of proxy, rebuild, rollout, server; seen 'broker'"),
-        ('kind = "rebuild"', 'kind = "rollout"', "kind: rollout is reserved for later; expected proxy or rebuild"),
+        ('kind = "rebuild"', 'kind = "server"', "kind: server is reserved for later; expected proxy, rebuild or rollout"),
+        ('kind = "rebuild"', 'kind = "rollout"', "runner: is missing; a rollout runner says which capture proxy it can"),
         ('name = "mine"\n', "", "name: is missing; expected a string"),
         ('name = "mine"', "name = 7", "name: expected a string, seen 7"),
         ('name = "mine"', 'name = "mine"\nverison = "1"', "verison: unknown key; allowed here: about, capabilities"),
