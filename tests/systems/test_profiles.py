@@ -80,8 +80,16 @@ def test_a_command_can_name_what_lies_beside_the_profile(tmp_path: Path) -> None
     ("old", "new", "message"),
     [
         ('kind = "rebuild"', 'kind = "broker"', "kind: expected one of proxy, rebuild, rollout, server; seen 'broker'"),
-        ('kind = "rebuild"', 'kind = "server"', "kind: server is reserved for later; expected proxy, rebuild or rollout"),
-        ('kind = "rebuild"', 'kind = "rollout"', "runner: is missing; a rollout runner says which capture proxy it can"),
+        (
+            'kind = "rebuild"',
+            'kind = "server"',
+            "kind: server is reserved for later; expected proxy, rebuild or rollout",
+        ),
+        (
+            'kind = "rebuild"',
+            'kind = "rollout"',
+            "runner: is missing; a rollout runner says which capture proxy it can",
+        ),
         ('name = "mine"\n', "", "name: is missing; expected a string"),
         ('name = "mine"', "name = 7", "name: expected a string, seen 7"),
         ('name = "mine"', 'name = "mine"\nverison = "1"', "verison: unknown key; allowed here: about, capabilities"),
