@@ -24,6 +24,8 @@ def lists_for(asked: str | None, profiles: Mapping[SystemKind, Profile], whole: 
 
     Raises :class:`ProfileError`. A file that is asked for has to be there, unless it is about to be written.
     """
+    if asked == NONE and writing:
+        raise ProfileError("--known-failures none", "", "is not to be written; leave it out, or name the file to write")
     if asked == NONE:
         return {kind: KnownFailures(place_of(profile), profile.name) for kind, profile in profiles.items()}
     if asked is None:

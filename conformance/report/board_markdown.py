@@ -22,6 +22,7 @@ LEGEND = (
     "✓ holds · ✗ violated · k violated, and listed as known (k* where the requirement itself is disputed) · "
     "s listed as known, but holds now · ? could not be judged · ! an error of the suite · – not claimed, so not judged"
 )
+OURS = "° a decision of this project, where its sources disagree or are silent; others are held to it only if they ask."
 KINDS = {
     SystemKind.PROXY: "capture proxies",
     SystemKind.REBUILD: "rollout rebuilds",
@@ -52,7 +53,7 @@ def markdown(board: Board, requirements: Mapping[str, Ruled], families: Mapping[
     absent = [one for one in board.systems if one.not_judged is not None]
     if absent:
         blocks += ["## Not judged", "\n".join(f"- {one.name}: {_safe(one.not_judged or '')}" for one in absent)]
-    blocks += ["## Every requirement", LEGEND]
+    blocks += ["## Every requirement", LEGEND, OURS]
     for kind in kinds:
         blocks += _details(board, kind, requirements, families)
     return "\n\n".join(blocks) + "\n"
@@ -101,7 +102,8 @@ def _details(
     for identity, rule in requirements.items():
         cells = [board.cells.get((one.name, identity)) for one in systems]
         if rule.applies_to is kind and any(cells):
-            row = (identity, rule.level.value, _safe(rule.statement), *(_mark(cell) for cell in cells))
+            level = rule.level.value + ("" if rule.gates_others else "°")
+            row = (identity, level, _safe(rule.statement), *(_mark(cell) for cell in cells))
             by_family.setdefault(family_of(identity), []).append(row)
     for code, rows in by_family.items():
         yield f"### {code} {families[code].title if code in families else ''}".rstrip()

@@ -201,6 +201,12 @@ def test_a_wrong_list_ends_with_one_line_and_status_2(suite: Suite, text: str, t
     assert "Traceback" not in ran.output
 
 
+def test_none_cannot_be_written_since_that_would_lose_what_people_wrote(suite: Suite) -> None:
+    ran = suite.run(HELD, "--known-failures=none", "--write-known-failures")
+    assert (ran.status, ran.lines) == (2, [])
+    assert "--known-failures none: is not to be written" in ran.output
+
+
 def test_a_list_that_is_not_there_ends_with_one_line_and_status_2(suite: Suite) -> None:
     ran = suite.run(HELD, f"--known-failures={Path(suite.folder, 'gone.toml')}")
     assert ran.status == 2

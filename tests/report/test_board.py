@@ -19,6 +19,7 @@ class Rule:
     statement: str
     level: Level = Level.MUST
     applies_to: SystemKind = SystemKind.PROXY
+    gates_others: bool = True
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Family:
 RULES = {
     "CAP-001": Rule("It holds | always <b>."),
     "CAP-002": Rule("It should hold.", Level.SHOULD),
-    "STR-001": Rule("Streams end."),
+    "STR-001": Rule("Streams end.", gates_others=False),
     "REB-001": Rule("It is rebuilt.", applies_to=SystemKind.REBUILD),
 }
 FAMILIES = {"CAP": Family("records"), "STR": Family("streams"), "REB": Family("rebuild")}
@@ -82,7 +83,7 @@ def test_the_table_shows_summaries_first_then_each_requirement_with_a_mark_for_e
     assert ["STR", "streams", "·", "0/1"] in rows
     assert ["CAP-001", "MUST", "It holds \\| always &lt;b>.", "✓", "✗"] in rows
     assert ["CAP-002", "SHOULD", "It should hold.", "k*", "s"] in rows
-    assert ["STR-001", "MUST", "Streams end.", "–", "?"] in rows
+    assert ["STR-001", "MUST°", "Streams end.", "–", "?"] in rows
     assert ["REB-001", "MUST", "It is rebuilt.", "!"] in rows
     assert "- gone: it is not installed" in text
     assert text.index("| family |") < text.index("| requirement |")
