@@ -1,7 +1,7 @@
 """A session split by the ids that tell its agents apart: native sessions and the agents inside them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from conformance.reference.rebuild.turns import Turn
 
@@ -23,6 +23,9 @@ def agents(turns: Sequence[Turn]) -> list[Agent]:
         groups.setdefault((turn.native_session_id, turn.agent_id), []).append(turn)
     _adopt_the_nameless(groups)
     found = [_agent(native, agent_id, group) for (native, agent_id), group in groups.items()]
+    # The native id of the session's own agent is no name of a trajectory: what hangs below it hangs below the session.
+    own = {agent.turns[0].native_session_id for agent in found if agent.is_root}
+    found = [replace(agent, parent=None) if agent.parent in own else agent for agent in found]
     return sorted(found, key=lambda agent: (not agent.is_root, -_sampled(agent.turns), agent.name or ""))
 
 
@@ -45,6 +48,20 @@ def _agent(native: str | None, agent_id: str | None, turns: list[Turn]) -> Agent
 
 def _native_parent(turns: Sequence[Turn]) -> str | None:
     return next((turn.native_parent_id for turn in turns if turn.native_parent_id), None)
+
+
+def hanging(parents: Mapping[str, str | None]) -> set[str]:
+    """The names whose parents, followed upwards, never end."""
+    found: set[str] = set()
+    for name in parents:
+        passed: set[str] = set()
+        at: str | None = name
+        while at is not None and at in parents and at not in passed:
+            passed.add(at)
+            at = parents[at]
+        if at in passed:
+            found.add(name)
+    return found
 
 
 def _sampled(turns: Sequence[Turn]) -> int:

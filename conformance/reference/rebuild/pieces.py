@@ -60,6 +60,8 @@ class Walk:
                 self._note(start, NoteCode.SEGMENT)
             else:
                 self.findings.append(Finding(ReasonCode.HISTORY_REWRITTEN, "a rewritten history starts here", start))
+            if start.model != earlier[-1].model:
+                self._change_model(earlier[-1], start)
             self._add(segment, known=self.answers)
             earlier += segment.turns
 
@@ -70,6 +72,8 @@ class Walk:
             self._fork("several first calls are continued", segment.roots[-1], segment.roots[1:])
         open_turns: list[Turn] = []
         homes: dict[str, Piece] = {}
+        if len({root.model for root in segment.roots}) > 1:
+            self._change_model(segment.roots[0], segment.roots[-1])
         for root in segment.roots:
             self._look_for_uncaptured(None, root, known)
             homes[root.uuid] = self._start(root, list(root.exact))
@@ -83,6 +87,10 @@ class Walk:
                 heaviest = child is children[-1]
                 homes[child.uuid] = self._place(child, homes[turn.uuid], goes_on=heaviest)
                 open_turns.append(child)
+
+    def _change_model(self, before: Turn, turn: Turn) -> None:
+        detail = f"the served model changed from {before.model} to {turn.model}"
+        self.findings.append(Finding(ReasonCode.MODEL_CHANGED, detail, turn))
 
     def _fork(self, detail: str, turn: Turn, branches: Sequence[Turn]) -> None:
         if Part.BRANCHES not in self.split:

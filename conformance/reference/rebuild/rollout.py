@@ -1,6 +1,6 @@
 """The rebuild of a source: each session its own trajectories, the root's outcome the rollout's."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass
 
 from conformance.contract.rebuilds import RebuildAnswer, RebuildRequest, TraceErrorShape
@@ -12,6 +12,7 @@ from conformance.reference.rebuild.reading import Sessions
 from conformance.reference.rebuild.session import SessionRollout, rebuild_session
 from conformance.reference.rebuild.sources import read
 from conformance.reference.rebuild.tokens import Tokens
+from conformance.reference.rebuild.tree import Tree, grow
 
 
 def rebuild(request: RebuildRequest) -> RebuildAnswer:
@@ -46,7 +47,11 @@ def rebuild_lazily(request: RebuildRequest) -> RebuildAnswer:
         error=error_of(rebuilt),
         excluded=[excluded for session in rebuilt.sessions for excluded in session.excluded],
         notes=[note for session in rebuilt.sessions for note in session.notes],
-        trajectories=[trajectory for session in rebuilt.sessions for trajectory in session.trajectories],
+        trajectories=[
+            trajectory if finding is None else trajectory.model_copy(update={"withheld": True})
+            for session in rebuilt.sessions
+            for trajectory in session.trajectories
+        ],
     )
 
 
@@ -68,12 +73,14 @@ def rebuild_sessions(sessions: Sessions, split: Set[Part] = frozenset()) -> Roll
     if not sessions.found:
         raise sessions.faults[0] if sessions.faults else TraceError(Rule.NO_RECORDS, "no session was captured")
     rebuilt = [rebuild_session(session, split) for _, session in sorted(sessions.found.items())]
-    main, findings = (rebuilt[0], []) if sessions.alone else choose_root(rebuilt)
+    tree = Tree(rebuilt, []) if sessions.alone else grow(rebuilt)
+    findings = list(tree.findings)
     if sessions.faults:
         findings.append(Finding(ReasonCode.RECORDS_LOST, sessions.faults[0].message))
-    if main.finding is not None:
-        findings.append(main.finding)
-    return Rollout([main, *(session for session in rebuilt if session is not main)], findings)
+    root = tree.sessions[0]
+    if root.finding is not None:
+        findings.append(root.finding)
+    return Rollout(tree.sessions, findings)
 
 
 def error_of(rebuilt: Rollout) -> TraceErrorShape | None:
@@ -81,17 +88,6 @@ def error_of(rebuilt: Rollout) -> TraceErrorShape | None:
     if rebuilt.finding is None or outcome_of(rebuilt.finding) is not Outcome.FAILED:
         return None
     return _error_behind(rebuilt.finding).shape()
-
-
-def choose_root(rebuilt: Sequence[SessionRollout]) -> tuple[SessionRollout, list[Finding]]:
-    """The session without a parent; of several the one with most sampled tokens, ties by id."""
-    roots = [session for session in rebuilt if session.parent is None]
-    by_size = sorted(roots or rebuilt, key=lambda session: (-session.sampled, session.session_id))
-    if not roots:
-        return by_size[0], [Finding(ReasonCode.NO_ROOT, "each session names a parent, so the root is missing")]
-    if len(roots) > 1:
-        return by_size[0], [Finding(ReasonCode.SEVERAL_ROOTS, f"{len(roots)} sessions name no parent")]
-    return by_size[0], []
 
 
 def _error_behind(finding: Finding) -> TraceError:

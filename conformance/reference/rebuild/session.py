@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from conformance.contract.rebuilds import ExcludedRecord, Note, Trajectory
 from conformance.contract.vocabulary import ExcludedWhy, NoteCode, Outcome, Part, ReasonCode
-from conformance.reference.rebuild.agents import Agent, agents
+from conformance.reference.rebuild.agents import Agent, agents, hanging
 from conformance.reference.rebuild.chain import links
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.items import function_tools, items
@@ -24,13 +24,15 @@ WHOLE_ANSWERS = ("stop", "tool_calls", "function_call")
 class SessionRollout:
     """What became of one session.
 
-    ``finding`` is null where its own agent is clean, ``broken`` where all its agents are.
+    ``finding`` is null where its own agent is clean, ``broken`` where all its agents are. ``lone`` is its only call
+    where it holds one record and no more.
     """
 
     session_id: str
     parent: str | None
     finding: Finding | None = None
     broken: Finding | None = None
+    lone: Turn | None = None
     trajectories: list[Trajectory] = field(default_factory=list)
     excluded: list[ExcludedRecord] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
@@ -118,13 +120,17 @@ def rebuild_session(session: Session, split: Set[Part] = frozenset()) -> Session
     if not known.turns:
         return _failed(rollout, known.errors)
     lost = [Finding(ReasonCode.RECORDS_LOST, "the proxy says that records are lost")] if session.incomplete else []
+    rollout.lone = known.turns[0] if len(session.entries) == 1 and not session.incomplete else None
     found = agents(known.turns)
     if sum(agent.is_root for agent in found) > 1:
         lost.append(Finding(ReasonCode.SEVERAL_ROOTS, "several native sessions without a parent"))
     if not found[0].is_root:
         lost.append(Finding(ReasonCode.NO_ROOT, "calls of agents and none of the session's own"))
+    hang = hanging({agent.name: agent.parent for agent in found if agent.name is not None})
+    ring = Finding(ReasonCode.NO_ROOT, "its parents lead back to themselves")
     for agent in found:
-        finding = _rebuild_agent(agent, rollout, known, keys, lost, split)
+        astray = [ring] if agent.name in hang else []
+        finding = _rebuild_agent(agent, rollout, known, keys, [*lost, *astray], split)
         rollout.broken = rollout.broken or finding
         if agent is found[0]:
             rollout.finding = finding

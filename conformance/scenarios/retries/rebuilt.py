@@ -42,7 +42,9 @@ class Rebuilt:
         return [calls[-1] for calls in found]
 
 
-async def rebuilt(scene: Scene, rebuild: RebuildUnderTest, session: str = "", **keys: JSON) -> Rebuilt:
+async def rebuilt(
+    scene: Scene, rebuild: RebuildUnderTest, session: str = "", *, split: Sequence[str] = (), **keys: JSON
+) -> Rebuilt:
     """A session of this scene as the rebuild under test takes it. ``keys`` go into its envelope.
 
     Raises Inconclusive where the records are not what the engine sampled: no rebuild is to blame for that.
@@ -57,4 +59,4 @@ async def rebuilt(scene: Scene, rebuild: RebuildUnderTest, session: str = "", **
     truth = sampled(record for record in captured if record["is_valid"])
     row_of = {record["uuid"]: row for record, row in match(captured, rows).pairs}
     told = [(call, row_of[uuid]) for uuid, call in truth.items()]
-    return Rebuilt(await rebuild.ask({"envelope": envelope}), truth, told)
+    return Rebuilt(await rebuild.ask({"envelope": envelope}, split=split), truth, told)

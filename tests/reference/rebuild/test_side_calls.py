@@ -207,7 +207,7 @@ def test_native_children_inside_one_session_are_split_from_their_root() -> None:
         title(9, [70]),
     )
     assert (found.outcome, side_calls(found)) == ("clean", ["u9"])
-    assert [(one.agent, one.parent) for one in found.trajectories] == [(None, None), ("ses_child", "ses_root")]
+    assert [(one.agent, one.parent) for one in found.trajectories] == [(None, None), ("ses_child", "s")]
 
 
 def test_agents_without_their_root_are_withheld() -> None:
