@@ -339,7 +339,7 @@ def schema(
     name: Annotated[
         str,
         typer.Argument(
-            help="playbook, ledger, exchanges, results, record, session-list, envelope, "
+            help="playbook, ledger, exchanges, results, scoreboard, record, session-list, envelope, "
             "rebuild-request, rebuild-answer, rollout-request, rollout-answer, verify-request, verify-answer, "
             "group-request or group-answer."
         ),

@@ -33,6 +33,12 @@ def _results() -> JSONSchema:
     return exported()
 
 
+def _scoreboard() -> JSONSchema:
+    from conformance.report.schema import exported_board
+
+    return exported_board()
+
+
 def _record() -> JSONSchema:
     from conformance.contract.records import Record
 
@@ -104,6 +110,7 @@ SCHEMAS: dict[str, Callable[[], JSONSchema]] = {
     "ledger": _ledger,
     "exchanges": _exchanges,
     "results": _results,
+    "scoreboard": _scoreboard,
     "record": _record,
     "session-list": _sessions,
     "envelope": _envelope,

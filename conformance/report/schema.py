@@ -2,11 +2,13 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance.report import board
 from conformance.report.ndjson import KINDS
 from conformance.report.results import Line
 
@@ -21,19 +23,34 @@ def exported() -> dict[str, Any]:
     """JSON Schema of one line, made from the dataclasses. Every known key is there; further ones are allowed."""
     from pydantic import TypeAdapter
 
-    schema: dict[str, Any] = TypeAdapter(Line).json_schema(mode="serialization")
-    for line in KINDS.values():
-        # Writers write each field, those with a default too; so readers may count on them.
-        form = schema["$defs"][line.__name__]
-        form["required"] = list(form["properties"])
-        for its in form["properties"].values():
-            its.pop("default", None)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "One line of results.ndjson",
         "description": "A report is a header, then results and suite errors in any order, then a footer.",
-        **schema,
+        **_form(TypeAdapter(Line), [line.__name__ for line in KINDS.values()]),
     }
+
+
+def exported_board() -> dict[str, Any]:
+    """JSON Schema of one line of ``scoreboard.ndjson``."""
+    from pydantic import TypeAdapter
+
+    return {
+        "title": "One line of scoreboard.ndjson",
+        "description": "A board is its header, then a line a system, then a line a system and requirement.",
+        **_form(TypeAdapter(board.Line), ["BoardHeader", "System", "Cell"]),
+    }
+
+
+def _form(types: "TypeAdapter[Any]", lines: Iterable[str]) -> dict[str, Any]:
+    """Writers write each field, those with a default too; so readers may count on them."""
+    schema: dict[str, Any] = types.json_schema(mode="serialization")
+    for name in lines:
+        form = schema["$defs"][name]
+        form["required"] = list(form["properties"])
+        for its in form["properties"].values():
+            its.pop("default", None)
+    return schema
 
 
 @cache

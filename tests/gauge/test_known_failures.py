@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from conformance.gauge.known import lists_for
+from conformance.requirements.catalogue import load
 from conformance.systems.known_failures import form
+from conformance.systems.profiles import choose
+from conformance.systems.tables import ProfileError
 from tests.gauge.suite import Ran, Suite
 
 VIOLATED = '@covers("CAP-001", "CAP-002")\ndef test_it(check):\n    check("CAP-001", False, expected=1, seen=2)\n'
@@ -191,13 +195,22 @@ def test_writing_keeps_words_and_links_of_what_still_fails_and_drops_what_holds(
         ),
     ],
 )
-def test_a_wrong_list_ends_with_one_line_and_status_2(suite: Suite, text: str, told: str) -> None:
-    file = suite.folder / "known.toml"
+def test_a_wrong_list_is_refused_in_one_line_that_names_file_key_and_what_is_allowed(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    file = tmp_path / "known.toml"
     file.write_text(text, encoding="utf-8")
-    ran = suite.run(HELD, f"--known-failures={file}")
+    with pytest.raises(ProfileError) as raised:
+        lists_for(str(file), choose([]), load(), writing=False)
+    assert told in str(raised.value)
+    assert "known.toml: " in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_wrong_list_ends_a_run_with_status_2(suite: Suite) -> None:
+    ran = run_with(suite, HELD, "[CAP-999]\nreason = 'r'")
     assert (ran.status, ran.lines) == (2, [])
-    [line] = [line for line in ran.output.splitlines() if "known.toml" in line]
-    assert told in line
+    assert "CAP-999: no such requirement" in ran.output
     assert "Traceback" not in ran.output
 
 

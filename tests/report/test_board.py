@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from conformance.contract.vocabulary import Level, SystemKind, Verdict
 from conformance.report.board import Run, board_of, ndjson
 from conformance.report.board_markdown import markdown
 from conformance.report.results import Report, Result
+from conformance.report.schema import exported_board
 
 pytestmark = pytest.mark.unit
 
@@ -92,6 +94,9 @@ def test_the_table_shows_summaries_first_then_each_requirement_with_a_mark_for_e
 def test_the_lines_are_a_header_a_line_a_system_and_a_line_a_cell(report: Report) -> None:
     board = board_of([run(report, "acme", line("CAP-001", "fail")), Run("gone", SystemKind.PROXY, None, "why")], RULES)
     lines = [json.loads(text) for text in ndjson(board).splitlines()]
+    for one in lines:
+        Draft202012Validator(exported_board()).validate(one)
+        assert not Draft202012Validator(exported_board()).is_valid({**one, "kind": "odd"})
     assert [one["kind"] for one in lines] == ["board", "system", "system", "cell"]
     assert (lines[2]["name"], lines[2]["not_judged"]) == ("gone", "why")
     assert (lines[3]["requirement"], lines[3]["verdict"], lines[3]["system"]) == ("CAP-001", "fail", "acme")
