@@ -206,13 +206,13 @@ def choose(asked: list[str]) -> dict[SystemKind, Profile]:
 
 def load(path: Path) -> Profile:
     """Raises :class:`ProfileError`."""
-    table = _whole(path)
+    table, like = _whole(path)
     kind = SystemKind(table.one_of("kind", list(SystemKind)))
     if kind is SystemKind.SERVER:
         raise table.wrong("kind", f"{kind} is reserved for later; expected proxy, rebuild or rollout")
     proxy = kind is SystemKind.PROXY
     name = table.take("name", str)
-    install = needs.read(table.optional_table("install"), name)
+    install = needs.read(table.optional_table("install"), like or name)
     profile = Profile(
         file=path,
         name=name,
@@ -237,11 +237,11 @@ def load(path: Path) -> Profile:
     return profile
 
 
-def _whole(path: Path) -> Table:
-    """With what it takes from the profile it is like."""
+def _whole(path: Path) -> tuple[Table, str | None]:
+    """With what it takes from the profile it is like, and the name of that one."""
     table = Table.read(path)
     like = table.optional("like", str)
-    return table if like is None else Table.read(path.with_name(f"{like}.toml")).overlaid(table)
+    return (table if like is None else Table.read(path.with_name(f"{like}.toml")).overlaid(table)), like
 
 
 def _of_the_profile(install: Needs | None) -> tuple[str, ...]:
