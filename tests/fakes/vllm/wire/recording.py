@@ -54,6 +54,8 @@ class Entries:
     tops: list[list[tuple[int, float]]] | None
     finish: str
     stop_reason: int | str | None
+    chunking: tuple[int, ...] = ()
+    """How many tokens each chunk of a stream carried: a busy server puts several into one."""
 
 
 class Recorded:
@@ -72,7 +74,8 @@ class Recorded:
         tokens, log_probs, tops = self._tokens(choices)
         finish, stop_reason = last["finish_reason"], last.get("stop_reason")
         if tokens is not None:
-            return Entries(tokens, log_probs or [0.0] * len(tokens), tops, finish, stop_reason)
+            sizes = tuple(len(choice["token_ids"]) for choice in choices if choice.get("token_ids")) if streamed else ()
+            return Entries(tokens, log_probs or [0.0] * len(tokens), tops, finish, stop_reason, sizes)
         ids = self._guessed(case, choices, finish, stop_reason)
         return Entries(ids, [0.0] * len(ids), None, finish, stop_reason)
 
@@ -182,4 +185,11 @@ class RecordedEngine:
 def sample_of(entries: Entries) -> Sample:
     """The engine's side of a recorded generation."""
     finish: FinishReason = "length" if entries.finish == "length" else "stop"
-    return Sample(entries.ids, entries.log_probs, finish, entries.stop_reason, alternatives=entries.tops)
+    return Sample(
+        entries.ids,
+        entries.log_probs,
+        finish,
+        entries.stop_reason,
+        chunking=entries.chunking,
+        alternatives=entries.tops,
+    )

@@ -39,6 +39,20 @@ class Reply:
         return [part.removeprefix("data: ") for part in self.text.split("\n\n") if part]
 
 
+def call(
+    url: str, method: str, path: str, body: bytes | object | None = None, headers: dict[str, str] | None = None
+) -> Reply:
+    """One request to any server, on a connection of its own."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+    raw = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+    try:
+        connection.request(method, path, raw, {"content-type": "application/json"} | (headers or {}))
+        response = connection.getresponse()
+        return Reply(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+    finally:
+        connection.close()
+
+
 @dataclass(frozen=True)
 class Served:
     """A running fake: its address, and its world for tests that look inside."""
@@ -55,14 +69,7 @@ class Served:
         self, method: str, path: str, body: bytes | object | None = None, headers: dict[str, str] | None = None
     ) -> Reply:
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection(*self.address, timeout=20)
-        raw = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        try:
-            connection.request(method, path, raw, {"content-type": "application/json"} | (headers or {}))
-            response = connection.getresponse()
-            return Reply(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
-        finally:
-            connection.close()
+        return call(self.url, method, path, body, headers)
 
     def chat(self, body: dict[str, Any], tenant: str | None = None) -> Reply:
         prefix = f"/t/{tenant}" if tenant else ""

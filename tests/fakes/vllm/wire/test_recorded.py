@@ -1,7 +1,6 @@
 """Every recorded case of a real vLLM 0.32, replayed against the fake over a socket."""
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +15,7 @@ from fakes.vllm.gates import Gates
 from fakes.vllm.ledger import Ledger
 from fakes.vllm.profiles import profile
 from fakes.vllm.tenants import Tenants
+from tests.fakes.vllm.wire.alike import anonymous, forms
 from tests.fakes.vllm.wire.recording import (
     CONFIG,
     Recorded,
@@ -66,35 +66,6 @@ def _send(fake: Served, case: dict[str, Any]) -> Reply:
     return fake.call(method, path, case.get("request"))
 
 
-def _anonymous(text: str) -> str:
-    """Bodies without what is made anew each time: random ids, times, and the path of the model's files."""
-    text = re.sub(r'"(chatcmpl|cmpl|generate-tokens|chatcmpl-tool|modelperm)-[0-9a-f]{16}"', r'"\1-…"', text)
-    text = re.sub(r'"created":\d+', '"created":0', text)
-    return re.sub(r'"root":"[^"]*"', '"root":""', text)
-
-
-def _form(value: Any) -> Any:
-    """Keys in order, nulls, and types; runs of alike items folded into one."""
-    if isinstance(value, dict):
-        if value and (all(key.isdigit() for key in value) or all(type(item) is float for item in value.values())):
-            return {"<token>": _form(next(iter(value.values())))}
-        return {key: _form(item) for key, item in value.items()}
-    if isinstance(value, list):
-        folded: list[Any] = []
-        for item in map(_form, value):
-            if not folded or json.dumps(folded[-1]) != json.dumps(item):
-                folded.append(item)
-        return folded
-    return None if value is None else type(value).__name__
-
-
-def _forms(body: str) -> str:
-    if body.startswith("data: "):
-        parts = [part.removeprefix("data: ") for part in body.split("\n\n") if part]
-        return json.dumps(_form([part if part == "[DONE]" else json.loads(part) for part in parts]))
-    return json.dumps(_form(json.loads(body)))
-
-
 @pytest.mark.parametrize("case", CASES, ids=[f"{n:02}-{c['case']}" for n, c in enumerate(CASES)])
 def test_a_recorded_case_is_answered_alike(fake: Served, engine: RecordedEngine, case: dict[str, Any]) -> None:
     engine.case = case
@@ -104,9 +75,9 @@ def test_a_recorded_case_is_answered_alike(fake: Served, engine: RecordedEngine,
         assert reply.headers.get(name) == case["headers"].get(name)
     if case["case"] not in FORM_ONLY:
         # The recording lost the newlines that end a stream.
-        assert _anonymous(reply.text).rstrip("\n") == _anonymous(case["body"])
+        assert anonymous(reply.text).rstrip("\n") == anonymous(case["body"])
     else:
-        assert _forms(reply.text) == _forms(case["body"])
+        assert forms(reply.text) == forms(case["body"])
 
 
 @pytest.mark.parametrize("name", PROMPT_LOG_PROBS)

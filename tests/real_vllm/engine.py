@@ -1,0 +1,67 @@
+"""A real vLLM with the tiny model, as a server of its own."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from conformance.systems import guard
+from conformance.systems.servers import Server, ServerCommand
+
+HERE = Path(__file__).parent
+TOKENIZER = HERE.parent / "data" / "vllm" / "tokenizer.json"
+NAMES = ("tiny",)
+START_SECONDS = 300
+OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_TARGET_DEVICE": "cpu",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+}
+FLAGS = (
+    *(
+        "--max-model-len",
+        "1024",
+        "--max-num-seqs",
+        "8",
+        "--enforce-eager",
+        "--enable-server-load-tracking",
+        "--enable-scale-out",
+    ),
+    *("--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3"),
+    # Without it a forced text would be free to begin with thoughts.
+    *("--structured-outputs-config", '{"enable_in_reasoning": true}'),
+)
+
+
+def make_model(place: Path, folder: Path) -> Path:
+    """``place`` is the environment that has vLLM. Raises CalledProcessError."""
+    model = folder / "tiny"
+    python, script = place / "bin" / "python", HERE / "make_model.py"
+    words = [str(python), str(script), str(TOKENIZER), str(HERE / "template.jinja"), str(model)]
+    subprocess.run(words, check=True, capture_output=True, timeout=START_SECONDS, env={**os.environ, **OFFLINE})
+    return model
+
+
+def start(place: Path, model: Path, files: Path) -> Server:
+    """Blocks until it answers, a minute or two. Raises :class:`conformance.systems.servers.SystemNotStarted`."""
+    home = files / "home"
+    home.mkdir()
+    return Server(
+        ServerCommand(
+            name="vLLM",
+            command=[
+                *(str(place / "bin" / "python"), "-m", "vllm.entrypoints.cli.main", "serve", str(model)),
+                *("--served-model-name", *NAMES, "--host", "127.0.0.1", "--port", "{port}"),
+                *FLAGS,
+            ],
+            env=guard.environment(home, OFFLINE),
+            cwd=files,
+            log=files / "vllm.log",
+            address="given",
+            ready="/health",
+            deadline_seconds=START_SECONDS,
+            grace_seconds=30,
+        )
+    )
