@@ -1,4 +1,4 @@
-"""The documented protocol: its example is a rebuild that the suite can ask, and what it shows is of the published form."""
+"""The documented protocol: its example answers the suite, and what it shows is of the published form."""
 
 import json
 import re
