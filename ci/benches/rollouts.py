@@ -35,7 +35,7 @@ from conformance.systems.routing import Route  # noqa: E402
 
 JSON = Any
 MODEL = "policy-model"
-AGENT = Path(__file__).parent / "parts" / "agent.py"
+AGENT = ROOT / "conformance" / "scenarios" / "scale" / "agent.py"
 MEMORY_DISK = Path("/dev/shm")
 NO_OP_SECONDS = 0.1
 GATE = "all-there"
@@ -137,7 +137,7 @@ class Setup:
                 "name": "bench",
                 "command": [
                     *("{python}", "-I", "-S", str(AGENT), "{base_url}", "{model}", "{session}"),
-                    *(f"⟦{run:06d}:00:0000⟧ Fix it.", str(self.turns), "metrics.json"),
+                    *(f"⟦{run:06d}:00:0000⟧ Fix it.", str(self.turns)),
                 ],
                 "metrics": "metrics.json",
             },

@@ -42,6 +42,12 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class _Told(BaseModel):
+    """What a system says: it may say more."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
 class GroupIdentity(_Line):
     """Which member of which group a rollout is: the task, the rollout's number in it, and the attempt at it."""
 
@@ -66,7 +72,7 @@ class VerifyRequest(_Line):
     responses_create_params: dict[str, JSON] = Field(default_factory=dict)
 
 
-class SubagentTrajectory(_Line):
+class SubagentTrajectory(_Told):
     """A trajectory beside the main one, whole or broken; ``mask_sample`` is its own."""
 
     session_id: str
@@ -82,7 +88,7 @@ class SubagentTrajectory(_Line):
     output: list[JSON] = Field(default_factory=list)
 
 
-class Response(_Line):
+class Response(_Told):
     """``output`` are Responses API items, the triple on the last one of each generated turn.
 
     ``metadata`` is null where nothing was captured; else text only: ``switchyard_source`` (always ``switchyard``),
@@ -93,7 +99,7 @@ class Response(_Line):
     metadata: dict[str, str] | None = None
 
 
-class VerifyResponse(_Line):
+class VerifyResponse(_Told):
     """One sample, as a trainer gets it.
 
     ``mask_sample`` stands in ``instance_config`` too, equal: trainers read either. It is the trainer's only way to
@@ -139,7 +145,7 @@ class GroupRequest(_Line):
     most_attempts: int = Field(default=2, ge=1)
 
 
-class Sequence(_Line):
+class Sequence(_Told):
     """What is trained: as in a trajectory, the three lists are of equal length."""
 
     session_id: str | None = None
@@ -148,7 +154,7 @@ class Sequence(_Line):
     log_probs: list[float | None] = Field(default_factory=list)
 
 
-class MemberVerdict(_Line):
+class MemberVerdict(_Told):
     """``advantage`` is null for a member that is not trained; ``why`` says why it is not, null for one that is."""
 
     rollout: int
@@ -158,7 +164,7 @@ class MemberVerdict(_Line):
     sequences: list[Sequence] = Field(default_factory=list)
 
 
-class GroupAnswer(_Line):
+class GroupAnswer(_Told):
     """``baseline`` is the mean reward of those that vote; null where fewer than two do, and then nobody is trained.
 
     ``retries`` are rollouts to be run again, each by itself. ``trained_tokens`` is the number of sampled tokens that
