@@ -106,7 +106,7 @@ async def test_certified_tokens_are_delivered_whoever_sampled_them(runner: Runne
         "a root without records": collected(empty(), trajectory("child", parent="root")),
         "a root without records, a broken child": collected(empty(), broken("child", parent="root")),
         "a failed rollout with a child": collected(empty(), empty("a"), trajectory("b", turns=4), withheld=True),
-        "a withheld child first": collected(empty(), broken("a", parent="root"), withheld=False, outcome="clean"),
+        "an empty root taken for clean": collected(empty(), trajectory("a"), withheld=False, outcome="clean"),
     }
     for where, found in cases.items():
         answer = await verified(runner, check, found, where)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.gauge.scene import MODEL, TENANT, Row, Scene
+from conformance.gauge.scene import Row, Scene
 from conformance.systems.engine import EngineLate
 from conformance.systems.runner import Going, RunnerFailed, RunnerUnderTest
 
@@ -15,6 +15,8 @@ Answer = dict[str, JSON]
 
 AGENT = Path(__file__).with_name("agent.py")
 TURNS = 3
+ROUTE = TENANT = "spoken"
+"""Where words are rendered again as they were sampled, so that each prompt continues the one before."""
 HELD_SECONDS = 20.0
 NO_ANSWER: Answer = {"outcome": None, "trajectories": [], "error": None, "reward": None, "harness": None}
 
@@ -29,11 +31,11 @@ class Crew:
         self._gate = f"scale-{scenes[0].run}"
 
     async def script(self) -> None:
-        """Words, so that each prompt continues the one before, and a gate before the last of them."""
+        """Words, and a gate before the last of them."""
         told: list[JSON] = [{"text": f"Step {number} is done. {{tag}}"} for number in range(TURNS - 1)]
         last = {"text": "All is done.", "gate": self._gate}
         playbook = {"about": "Says what it has done.", "scopes": {"main": {"turns": [*told, last]}}}
-        await asyncio.gather(*(scene.script(playbook) for scene in self.scenes))
+        await asyncio.gather(*(scene.script(playbook, tenant=TENANT) for scene in self.scenes))
 
     async def begin(self, scene: Scene, reward: float | None = None, **changes: JSON) -> Going:
         """One member's rollout, with an evaluation if it is to have a reward."""
@@ -41,7 +43,7 @@ class Crew:
         verdict = {"command": ["echo", json.dumps({"reward": reward})]}
         asked = {
             "folder": str(self._folder / f"{scene.run}"),
-            "model": MODEL,
+            "model": ROUTE,
             "backends": [scene.engine.address(TENANT)],
             "proxy": {"attach": scene.proxy.url},
             "harness": {"name": "agent", "command": words},
