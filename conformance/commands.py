@@ -222,14 +222,20 @@ def routes(
 
 
 @app.command()
-def demo() -> None:
+def demo(
+    continuity: Annotated[
+        bool, typer.Option("--continuity", help="One conversation each, captured as rendered and continued in tokens.")
+    ] = False,
+) -> None:
     """Play five conversations by each fake agent through the reference and show what became of every sampled token.
 
-    Exit status: 0 every token is trained, withheld or excluded; 1 one is not accounted for.
+    Exit status: 0 every token is trained, withheld or excluded; 1 one is not accounted for. With --continuity: 0 every
+    later turn starts with the tokens of an earlier one and every rollout is clean, over both transports; else 1.
     """
-    from conformance.demo.show import demo as show
+    from conformance.demo import continuity as continued
+    from conformance.demo import show
 
-    raise typer.Exit(show())
+    raise typer.Exit(continued.demo() if continuity else show.demo())
 
 
 @app.command()
