@@ -13,15 +13,17 @@ from conformance.oracle.judgement import Judgement
 from conformance.oracle.matching import Record, Row, match
 from conformance.oracle.rollouts import Answer, Trajectory, trained, view_shape
 
+HELD = Judgement(True, "each sampled token once, as it was sampled", "each sampled token once, as it was sampled")
+
 
 @dataclass
 class Account:
-    """What became of each generation: sequence numbers of ledger rows. ``wrong`` is the first breach of the law."""
+    """What became of each generation: sequence numbers of ledger rows. ``law`` tells the first breach, if any."""
 
     trained: list[int] = field(default_factory=list)
     withheld: list[int] = field(default_factory=list)
     excluded: list[int] = field(default_factory=list)
-    wrong: Judgement | None = None
+    law: Judgement = HELD
 
     def tokens(self, rows: Iterable[Row]) -> dict[str, int]:
         """Sampled tokens by what became of them."""
@@ -46,7 +48,7 @@ def account(answer: Answer, records: Sequence[Record], rows: Sequence[Row]) -> A
     try:
         _place(found, answer, records, rows)
     except Breach as breach:
-        found.wrong = breach.judgement
+        found.law = breach.judgement
     return found
 
 

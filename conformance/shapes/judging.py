@@ -45,8 +45,8 @@ def play(stage: Stage, one: Shape) -> Told:
     found = account(answer, kept, rows)
     faults = [
         f"expected {judged.expected!r}, seen {judged.seen!r}, {judged.where}"
-        for judged in (records.law(kept, rows), rollouts.conserved(answer, rollouts.sampled(kept)), found.wrong)
-        if judged is not None and not judged
+        for judged in (records.law(kept, rows), rollouts.conserved(answer, rollouts.sampled(kept)), found.law)
+        if not judged
     ]
     label = {row["seq"]: asked.label for row, asked in zip(rows, played.calls, strict=False)}
     due = one.expected

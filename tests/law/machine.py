@@ -207,7 +207,7 @@ class Conversations(RuleBasedStateMachine):
         self.asked = source, self.stage.rebuild.ask_now(source)
         answer = self.asked[1]
         found = account(answer, kept, rows)
-        self.hold(found.wrong or Judgement(True))
+        self.hold(found.law)
         self.hold(rollouts.conserved(answer, rollouts.sampled(kept)))
         self.hold_what_was_taken(answer, found, rows)
         if len(rows) == len(self.play.calls) and "nobody knows" not in "".join(self.damage):
