@@ -136,14 +136,17 @@ class Made:
 
 
 class Session:
-    """The records of one session in the order of their calls, and the truth about them."""
+    """The records of one session in the order of their calls, and the truth about them.
 
-    def __init__(self, session_id: str | None = None, parent: str | None = None) -> None:
+    Its ids count up from ``first_id``: sessions whose tokens are to be told apart begin far from one another.
+    """
+
+    def __init__(self, session_id: str | None = None, parent: str | None = None, *, first_id: int = 1000) -> None:
         self.session_id = session_id or f"built-{next(_session_numbers):03}"
         self.parent = parent
         self.made: list[Made] = []
         self.unsound: set[str] = set()
-        self._ids = count(1000)
+        self._ids = count(first_id)
 
     def fresh(self, length: int) -> tuple[int, ...]:
         return tuple(next(self._ids) for _ in range(length))
