@@ -8,12 +8,20 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import ParamSpec
 
+import pytest
+
 from conformance.systems.calls import SystemFailed
 
 P = ParamSpec("P")
 
 SCENARIO_SECONDS = 45.0
 """Below pytest-timeout's own, and many times what the slowest scenario takes with a system that answers."""
+
+
+def seconds_of(item: pytest.Item) -> float:
+    """Of a scenario: the usual time, or three quarters of a pytest-timeout of its own."""
+    own = item.get_closest_marker("timeout")
+    return SCENARIO_SECONDS if own is None else 0.75 * float(own.args[0])
 
 
 class NeverEnded(SystemFailed):

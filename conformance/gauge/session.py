@@ -18,7 +18,7 @@ from conformance.gauge.check import Inconclusive, Unmet
 from conformance.gauge.collect import COLLECTED, UNASKED, Collected
 from conformance.gauge.covers import covered_by, refuse_unknown, skips
 from conformance.gauge.hold import hold, is_due
-from conformance.gauge.limit import limited
+from conformance.gauge.limit import limited, seconds_of
 from conformance.gauge.options import Chosen, judge_options
 from conformance.gauge.settle import Judge, pack, unpack
 from conformance.report import folder as report_folder
@@ -122,7 +122,7 @@ class Session:
             return (yield)
         raised: BaseException | None = None
         if inspect.iscoroutinefunction(getattr(item, "obj", None)) and not item.config.getoption("usepdb"):
-            item.obj = limited(item.obj)  # type: ignore[attr-defined]  # of pytest's functions, which items of ours are
+            item.obj = limited(item.obj, seconds_of(item))  # type: ignore[attr-defined]  # of pytest's functions, which items of ours are
         try:
             yield
         except (KeyboardInterrupt, SystemExit, pytest.exit.Exception):

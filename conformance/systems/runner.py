@@ -36,8 +36,9 @@ class RunnerFailed(SystemFailed):
 class Going:
     """A rollout under way."""
 
-    def __init__(self, runner: "RunnerUnderTest", identity: str) -> None:
+    def __init__(self, runner: "RunnerUnderTest", identity: str, folder: str = "") -> None:
         self.identity = identity
+        self.folder = folder
         self.first_task: Future[dict[str, JSON]] = Future()
         self.last_line: Future[dict[str, JSON]] = Future()
         self.tasks: list[dict[str, JSON]] = []
@@ -150,7 +151,7 @@ class RunnerUnderTest:
         """Begins one; the id is the suite's own. Raises RunnerFailed."""
         identity = f"rollout-{next(self._numbers)}"
         whole = {"v": PROTOCOL_VERSION, "id": identity, "op": "rollout", **request}
-        going = Going(self, identity)
+        going = Going(self, identity, str(request.get("folder", "")))
         self._going[identity] = going
         self.asked.append((whole, going))
         await self.send(whole)

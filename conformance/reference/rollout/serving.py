@@ -33,7 +33,7 @@ class Serving:
         self._dealer = Dealer()
         self._tasks: dict[int, Task] = {}
         self._ending: dict[int, Task] = {}
-        self._ears = selectors.DefaultSelector()
+        self._ears = selectors.PollSelector()  # which takes files too, unlike epoll
 
     def run(self) -> None:
         """Told to end (TERM, Ctrl-C), it ends its tasks, and answers for each."""
