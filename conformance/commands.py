@@ -87,15 +87,15 @@ def repro(
 
     Exit status as for trackgauge run.
     """
-    from conformance.gauge.launch import ReportFolderError, launch
-    from conformance.gauge.repro import ALONE, HELD, NothingToPlay, selection
+    from conformance.gauge.launch import HOLD, ReportFolderError, launch
+    from conformance.gauge.repro import ALONE, NothingToPlay, selection
 
     arguments = [f"--system={one}" for one in system or []]
     arguments += ["--with-project"] if with_project else []
     arguments += [f"--known-failures={known_failures}"] if known_failures is not None else []
     try:
         chosen = selection(name, load())
-        held = HELD if hold else ()
+        held = [HOLD] if hold else []
         raise typer.Exit(launch([*arguments, *ALONE, *held, *context.args, *chosen], report.absolute()))
     except (CatalogueError, NothingToPlay, ReportFolderError) as error:
         refuse(str(error))

@@ -19,6 +19,7 @@ QUIET = ("--tb=no", "-rN")
 """What went wrong is told once, by the report; whoever wants tracebacks too says --tb=short."""
 
 
+HOLD = "--hold"
 PR_SET_PDEATHSIG = 1
 
 
@@ -33,11 +34,13 @@ def launch(arguments: list[str], report: Path) -> int:
     """
     results = _cleared(report)
     paths = [] if any(_is_path(word) for word in arguments) else [str(SCENARIOS)]
+    held = HOLD in arguments
     options = ["-m", "e2e", "--import-mode=importlib", f"--report={report}", *QUIET]
+    options += ["--timeout=0"] if held else []  # under which somebody looks around takes as long as they look
     # pytest's own folder is shared by all its runs of a user, and two that tidy it up at once can trip over each other.
     with tempfile.TemporaryDirectory(prefix="trackgauge-run-", ignore_cleanup_errors=True) as scratch:
         command = [sys.executable, "-m", "pytest", *options, f"--basetemp={scratch}/files", *arguments, *paths]
-        status = _run(command, held="--hold" in arguments)
+        status = _run(command, held=held)
     return _status(status, results)
 
 

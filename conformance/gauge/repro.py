@@ -9,8 +9,6 @@ from conformance.gauge.launch import SCENARIOS
 from conformance.requirements.catalogue import Catalogue
 
 ALONE = ("-p", "no:randomly", "-p", "no:xdist", "-v")
-HELD = ("--hold", "--timeout=0")
-"""A scenario under which somebody looks around takes as long as they look."""
 
 _REQUIREMENT = re.compile(r"[A-Za-z]{3}-[0-9]{3}")
 _FUNCTION = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)

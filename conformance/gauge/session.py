@@ -23,7 +23,7 @@ from conformance.gauge.options import Chosen, judge_options
 from conformance.gauge.settle import Judge, pack, unpack
 from conformance.report import folder as report_folder
 from conformance.report import terminal
-from conformance.report.folder import RESULTS
+from conformance.report.folder import PAGE, RESULTS
 from conformance.report.results import Report, SuiteError
 from conformance.systems import guard
 from conformance.systems.calls import SystemFailed
@@ -218,6 +218,8 @@ class Session:
             self._write_known(report, chosen, terminalreporter)
         with contextlib.suppress(BrokenPipeError):
             terminal.show(report, chosen.whole, terminalreporter._tw._file, str(folder / RESULTS), _again(chosen))
+            if (folder / PAGE).exists():
+                terminalreporter.write_line(f"page    {folder / PAGE}")
 
     def _write_known(self, report: Report, chosen: Chosen, terminalreporter: pytest.TerminalReporter) -> None:
         try:
