@@ -7,7 +7,8 @@ import pytest
 from conformance.gauge.known import lists_for
 from conformance.requirements.catalogue import load
 from conformance.systems.known_failures import form
-from conformance.systems.profiles import choose
+from conformance.systems.known_failures.text import text_of
+from conformance.systems.profiles import choose, names
 from conformance.systems.tables import ProfileError
 from tests.gauge.suite import Ran, Suite
 
@@ -224,3 +225,31 @@ def test_a_list_that_is_not_there_ends_with_one_line_and_status_2(suite: Suite) 
     ran = suite.run(HELD, f"--known-failures={Path(suite.folder, 'gone.toml')}")
     assert ran.status == 2
     assert "gone.toml: cannot be read: No such file or directory" in ran.output
+
+
+def test_each_list_that_ships_is_of_a_profile_that_ships_and_names_what_is_judged() -> None:
+    shipped = sorted(form.HERE.glob("*.toml"))
+    assert {path.stem for path in shipped} <= set(names())
+    for path in shipped:
+        read = lists_for(None, choose([path.stem]), load(), writing=False)
+        assert [known.file for known in read.values()] == [path]
+
+
+def test_a_folder_of_lists_has_a_file_for_each_system_that_has_one(tmp_path: Path) -> None:
+    (tmp_path / "reference.toml").write_text('system = "reference"\n[CAP-001]\nreason = "r"\n', encoding="utf-8")
+    read = lists_for(str(tmp_path), choose([]), load(), writing=False)
+    assert {known.system: list(known.entries) for known in read.values() if known.entries} == {"reference": ["CAP-001"]}
+    assert all(known.file.parent == tmp_path for known in read.values())
+
+
+def test_what_is_written_reads_back_the_same_whatever_a_system_said(tmp_path: Path) -> None:
+    odd = 'a "quoted" \\ back\\slash \x7f \x1b[31m ⟦000001:00:0000⟧ é = [x] # no comment'
+    entries = {
+        "CAP-001": form.KnownFailure(odd, odd, (odd, "b"), "https://example.org/17", inconclusive=True),
+        "CAP-002": form.KnownFailure("r"),
+    }
+    file = tmp_path / "known.toml"
+    file.write_text(text_of("reference", odd, entries, "# kept"), encoding="utf-8")
+    read = form.load(file)
+    assert (read.system, read.version, read.entries) == ("reference", odd, entries)
+    assert form.comment_of(file) == "# kept"
