@@ -107,6 +107,7 @@ def play(systems: Sequence[Profile], folder: Path, arguments: Sequence[str], pro
             yield Run(name, profile.kind, None, lacking or ENDED)
             continue
         began = time.monotonic()
+        progress(name, 0)
         try:
             _run(profile, folder / name, arguments, progress)
         except KeyboardInterrupt:
