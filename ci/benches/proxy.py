@@ -34,7 +34,10 @@ from conformance.systems.proxy import ProxyUnderTest, start_proxy  # noqa: E402
 from conformance.systems.routing import Route  # noqa: E402
 from conformance.systems.tables import ProfileError  # noqa: E402
 
-PEER = ROOT / "ci" / "benches" / "peers" / "rllm-model-gateway.toml"
+PEER = "rllm-model-gateway"
+QUIET = {PEER: ["--log-level", "warning"]}
+"""So that no system is slow because it writes a line a call."""
+
 MEMORY_DISK = Path("/dev/shm")
 MODEL = "policy-model"
 TASK = "⟦000001:00:0000⟧ "
@@ -131,7 +134,15 @@ def available(profile: Profile) -> Profile:
 def started(profile: Profile, engine: FakeEngine, folder: Path) -> Iterator[System]:
     """The system as its profile starts it, with its start measured."""
     began = time.perf_counter()
-    proxy = start_proxy(profile, engine.url, folder / profile.name, routes=[Route(MODEL, target=MODEL)])
+    log_dir = folder / profile.name
+    log_dir.mkdir()
+    proxy = start_proxy(
+        profile,
+        engine.url,
+        log_dir,
+        routes=[Route(MODEL, target=MODEL)],
+        arguments=lambda words: [*words, *QUIET.get(profile.name, [])],
+    )
     try:
         wall, cpu = time.perf_counter() - began, _cpu(proxy.pid)
         time.sleep(0.5)  # what it still allocates once it listens is part of what it needs
@@ -272,7 +283,7 @@ def main() -> int:
     given = parser.parse_args()
     os.environ.setdefault(needs.CACHE_VARIABLE, str(ROOT / ".cache"))
     try:
-        wanted = [] if given.without_peer else [profiles.load(PEER)]
+        wanted = [] if given.without_peer else [profiles.find(PEER)]
         wanted += [profiles.find(each) for each in given.system or []]
         chosen = [profiles.find("reference"), *map(available, wanted)]
     except (ProfileError, CannotInstall) as error:
