@@ -25,6 +25,10 @@ one JSON object; `trackgauge schema rollout-request` is its form, `trackgauge sc
 Before its answer a line {"id", "event": "task", "pid", "node"} tells which process runs the rollout, and
 {"id", "op": "cancel"} ends it. A runner that is told to end (TERM) tears all rollouts down and answers for each.
 
+Two questions about what was collected are answered at once, whatever is under way (`trackgauge schema verify-request`,
+`group-request`): {"id", "op": "verify", "collected": ANSWER} gives what a trainer reads of a rollout, and {"id", "op":
+"group", "task", "size", "members": [{"rollout", "response"}]} who of a group votes, is trained, and is run again.
+
 Exit status: 0 all were answered · 2 usage
 """
 
