@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,8 +36,8 @@ class Cluster:
         (self._place / "env").symlink_to(Path(sys.executable).parent.parent, target_is_directory=True)
         self.python = str(self._place / "env" / "bin" / Path(sys.executable).name)
         try:
-            self._start("--head", "--port=0", "--include-dashboard=false", f"--temp-dir={self._place / 'ray'}")
-            self.address = (self._place / "ray" / "ray_current_cluster").read_text(encoding="utf-8").strip()
+            head = self._start("--head", "--port=0", "--include-dashboard=false", f"--temp-dir={self._place / 'ray'}")
+            self.address = self._address(head)
         except BaseException:
             self.close()
             raise
@@ -80,8 +81,19 @@ class Cluster:
         except guard.CannotRun as error:
             raise SystemNotStarted("ray", str(error)) from None
         self._nodes.append(node)
-        deadline = time.monotonic() + START_SECONDS
-        while STARTED not in node.output():
-            if node.wait(POLL_SECONDS) is not None or time.monotonic() > deadline:
-                raise SystemNotStarted("ray", "its node did not come up", node.tail())
+        _until(node, lambda: STARTED in node.output())
         return node
+
+    def _address(self, head: guard.Started) -> str:
+        """Written down a moment after the head says that it has started."""
+        file = self._place / "ray" / "ray_current_cluster"
+        _until(head, lambda: file.is_file() and bool(file.read_text(encoding="utf-8").strip()))
+        return file.read_text(encoding="utf-8").strip()
+
+
+def _until(node: guard.Started, holds: Callable[[], bool]) -> None:
+    """Raises SystemNotStarted where it does not in time, or the node has ended."""
+    deadline = time.monotonic() + START_SECONDS
+    while not holds():
+        if node.wait(POLL_SECONDS) is not None or time.monotonic() > deadline:
+            raise SystemNotStarted("ray", "its node did not come up", node.tail())

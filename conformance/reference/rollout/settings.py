@@ -26,7 +26,12 @@ def routed(settings: Settings, host: str, port: int) -> str:
     spans = [(_scalar(node, key, settings.server), value) for key, value in places.items()]
     for scalar, value in sorted(spans, key=lambda span: -span[0].start_mark.index):
         text = text[: scalar.start_mark.index] + value + text[scalar.end_mark.index :]
-    if _loaded(text) != _with_address(_loaded(settings.yaml), settings.server, host, port):
+    due = _with_address(_loaded(settings.yaml), settings.server, host, port)
+    try:
+        done = yaml.safe_load(text) == due
+    except yaml.YAMLError:  # an anchor went with the old value
+        done = False
+    if not done:
         raise _wrong(f"{settings.server} shares its host or port with other places; write them out")
     return text
 

@@ -10,7 +10,7 @@ from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
 from conformance.oracle import triples
 from conformance.scenarios.ray.driver import DRIVER_ONLY
-from conformance.scenarios.rebuild.sessions import Session, user
+from conformance.scenarios.rebuild.sessions import Session, says, user
 from conformance.scenarios.spawn.rollouts import MODEL, VARIABLES, rollouts, text_of, verdict
 from conformance.scenarios.spawn.test_agents import LOOPS, agent, play, sampled
 from conformance.scenarios.spawn.test_agents import VARIABLES as SERVED
@@ -81,11 +81,12 @@ async def test_large_and_odd_data_comes_through_both_ways(
         check.equal("RAY-005", expected=due, seen=seen, where=f"{len(text)} characters, as sha256")
         session = Session(harness.told["arguments"][1])
         context = session.begin(user("Go on."), tokens=TOKENS)
-        turns = session.turns(3, context)
+        numbers = [-1 / (3 + number) for number in range(TOKENS)]
+        made = session.call(context, says("It is repaired."), generation=TOKENS, log_probs=numbers)
         session.write(Path(proxy.log_dir))
         await harness.do("leave")
         answer = await going.answer(LONG)
-        check.that("RAY-006", triples.one_clean_chain(answer, [turn.truth for turn in turns]))
+        check.that("RAY-006", triples.one_clean_chain(answer, [made.truth]))
         going, proxy, harness = await asked.raised(evaluation=verdict())
         session = Session(harness.told["arguments"][1])
         turns = session.turns(3)
