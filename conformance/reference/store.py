@@ -64,6 +64,7 @@ class Store:
         self._known: dict[str, _Session] = {}
         self._lost: dict[str, str | None] = {}
         self._rows: dict[Path, tuple[tuple[int, int, int], Kept | None]] = {}
+        self._damaged: set[Path] = set()
 
     def prepare(self) -> None:
         """Make the folder; raises OSError if it cannot be used."""
@@ -143,7 +144,7 @@ class Store:
         self.root.stat()
         folder = self.folder(session_id)
         records = self.records(folder)
-        lost = (folder / LOST_MARK).exists()
+        lost = self._has_lost(folder)
         if not records and not lost:
             return None
         head = {
@@ -168,7 +169,11 @@ class Store:
     def _row(self, folder: Path, records: list[Kept]) -> JSONObject:
         parent = next((kept.parent_session_id for kept in records if kept.parent_session_id is not None), None)
         row: JSONObject = {"session_id": records[0].session_id, "parent_session_id": parent}
-        return row | ({"incomplete": True} if (folder / LOST_MARK).exists() else {})
+        return row | ({"incomplete": True} if self._has_lost(folder) else {})
+
+    def _has_lost(self, folder: Path) -> bool:
+        """Whether a record was lost, or a file is there, read before, that may have been one."""
+        return (folder / LOST_MARK).exists() or any(folder / name in self._damaged for name in _record_names(folder))
 
     def _session(self, folder: Path, session_id: str) -> _Session:
         """What is known of the session, read again if another process has written to it."""
@@ -201,8 +206,16 @@ class Store:
         except ValueError as error:
             log.warning("%s in %s is passed over: %s", path.name, path.parent.name[:12], str(error)[:200])
             kept = None
+            if isinstance(error, DamagedFile):
+                self._damaged.add(path)
+        if kept is not None:
+            self._damaged.discard(path)
         self._rows[path] = (signature, kept)
         return kept
+
+
+class DamagedFile(ValueError):
+    """Raised when a record file is no JSON: it may have been a record."""
 
 
 def timestamp(microseconds: int) -> str:
@@ -214,7 +227,10 @@ def _parsed(path: Path, status: os.stat_result) -> Kept:
     """Raises ValueError unless the file is a record that may be handed out as it stands."""
     if not stat.S_ISREG(status.st_mode):
         raise ValueError("not a regular file")
-    record = jsontext.read(path.read_bytes())
+    try:
+        record = jsontext.read(path.read_bytes())
+    except ValueError as error:
+        raise DamagedFile(str(error)) from None
     if not isinstance(record, dict) or record.get("schema_version") != SCHEMA_VERSION:
         raise ValueError("not a record of a known version")
     parent = record.get("parent_session_id")

@@ -164,3 +164,21 @@ async def test_a_session_that_was_compacted_twice_is_withheld(rebuild: RebuildUn
         check.that("REB-063", triples.withheld(answer))
         beside = [one for one in session.made if not one.record["tools"]]
         check.that("REB-064", placing.all_delivered(answer, [t.truth for t in session.made if t not in beside]))
+
+
+def as_codex(turns_after: int) -> Compacted:
+    """What the user said stands at the beginning again, letter by letter, and the summary is one more of his words."""
+    session = Session()
+    before = steps(session, 3)
+    start = session.begin(AGENT, TASK).then(user("Another model looked at this already: the build is broken."))
+    return Compacted(session, before, None, session.turns(turns_after, start))
+
+
+@covers("CMP-013")
+async def test_a_beginning_that_is_told_again_with_a_summary_is_no_retry(
+    rebuild: RebuildUnderTest, check: Check
+) -> None:
+    for turns_after in (1, 2, 3):
+        made = as_codex(turns_after)
+        answer = await rebuild.ask({"envelope": made.session.envelope()})
+        check.that("CMP-013", triples.withheld(answer), f"{turns_after} turns after it")

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
-from conformance.oracle import placing, rollouts
+from conformance.oracle import placing, rollouts, triples
 from conformance.scenarios.rebuild.asking import answered
 from conformance.scenarios.rebuild.sessions import Record, Session, says, system, user
 from conformance.systems.rebuild import RebuildUnderTest
@@ -99,3 +99,17 @@ async def test_a_torn_or_foreign_file_costs_no_other_record(
     for what, log_dir in directories(session, tmp_path):
         answer = await answered(rebuild, check, {"log_dir": str(log_dir)}, what, requirement="REB-076")
         check.that("REB-076", placing.all_delivered(answer, turns), what)
+
+
+DAMAGED = ("half.json", "empty.json", "nul.json", "torn in a letter.json", "latin.json")
+
+
+@covers("REB-094")
+async def test_a_torn_file_may_have_been_the_last_turn(rebuild: RebuildUnderTest, check: Check, tmp_path: Path) -> None:
+    session = Session()
+    session.turns(3)
+    lost = {**session.records[-1], "uuid": "torn", "messages": [user("Un café, s'il te plaît."), says("Voilà.")]}
+    for number, name in enumerate(DAMAGED):
+        log_dir = session.write(tmp_path / str(number))
+        (session.folder(log_dir) / name).write_bytes(torn_and_foreign(lost)[name])
+        check.that("REB-094", triples.withheld(await rebuild.ask({"log_dir": str(log_dir)})), name)

@@ -156,6 +156,21 @@ async def test_a_fork_is_not_trained_as_one_episode(rebuild: RebuildUnderTest, c
         check.that("REB-061", views.same_sequences(answer, ends))
 
 
+@covers("REB-092")
+async def test_an_answer_is_not_trained_where_the_one_that_replaced_it_is_bad(
+    rebuild: RebuildUnderTest, check: Check
+) -> None:
+    for turns_before in (0, 2):
+        session = Session()
+        at = begun(session)
+        for number in range(turns_before):
+            at = after(step(session, at, number))
+        rejected = session.call(at, says("It is repaired."))
+        session.call(at, says("It is not, but now it is.")).broken(generation_log_probs=None)
+        answer = await rebuild.ask({"envelope": session.envelope()})
+        check.that("REB-092", triples.not_trained(answer, [rejected.truth]), f"after {turns_before} turns")
+
+
 @covers("REB-062")
 @pytest.mark.parametrize("turns_before", [0, 2], ids=["first-call", "third-call"])
 async def test_nobody_guesses_which_of_the_last_answers_counted(

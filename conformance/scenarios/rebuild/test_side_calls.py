@@ -178,3 +178,19 @@ async def test_agents_that_ids_tell_apart_share_no_trajectory(rebuild: RebuildUn
         answer = await rebuild.ask({"envelope": session.envelope()})
         own = [first.truth, last.truth]
         check.that("REB-074", placing.apart(answer, [forked.truth, found.truth, started.truth], own))
+
+
+@covers("REB-093")
+async def test_a_title_is_not_trained_in_place_of_the_episode(rebuild: RebuildUnderTest, check: Check) -> None:
+    for title_first in (True, False):
+        session = Session()
+        task = session.begin(system("You are an agent."), user(TASK))
+        name = session.begin(system("You name things."), user(TASK), tools=())
+        if title_first:
+            title, only = session.call(name, says("A failing build")), session.call(task, says("It is repaired."))
+        else:
+            only, title = session.call(task, says("It is repaired.")), session.call(name, says("A failing build"))
+        only.broken(is_valid=False)
+        answer = await rebuild.ask({"envelope": session.envelope()})
+        where = "title first" if title_first else "title last"
+        check.that("REB-093", triples.not_trained(answer, [title.truth]), where)

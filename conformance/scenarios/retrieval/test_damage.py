@@ -91,6 +91,22 @@ async def test_what_is_no_record_of_a_session_costs_nothing(scene: Scene, plante
         check("RET-013", not foreign, expected="none of another session", seen=foreign, where=session)
 
 
+@covers("RET-015")
+async def test_a_damaged_file_may_have_been_a_record(scene: Scene, planted: Planted, check: Check) -> None:
+    torn, bystander = scene.session("torn"), scene.session("whole")
+    await _fill(scene, {torn: 2, bystander: 2})
+    first = first_file(scene.proxy, torn)
+    whole = first.read_bytes()
+    for content in (b"", whole[: len(whole) // 2], b"\xff\xfe" + whole, b"\x00" * 512):
+        file = planted.file(first.with_name(f"{uuid.uuid4()}.json"), content)
+        for session, due in ((torn, True), (bystander, False)):
+            rows = [row for row in await scene.proxy.sessions() if row["session_id"] == session]
+            told = [json.loads((await scene.proxy.completions_answer(session)).body), *rows]
+            seen = [one.get("incomplete") is True for one in told]
+            check.equal("RET-015", expected=[due, due], seen=seen, where=f"{session}, beside {content[:8]!r}")
+        file.unlink()
+
+
 @covers("RET-004")
 async def test_records_are_sorted_by_time_and_then_by_uuid(scene: Scene, planted: Planted, check: Check) -> None:
     session = scene.session("sorted")
