@@ -26,7 +26,8 @@ async def spoken(talk: Talk) -> tuple[list[Heard], list[list[int]]]:
     for turn in range(CALLS):
         if talk.tongue.capability == "chat":
             plain.append(await talk.plain())
-        heard.append(await talk.ask(stream=turn % 2 == 1))
+        streams = talk.tongue.capability != "chat" or "streams" in talk.scene.proxy.capabilities
+        heard.append(await talk.ask(stream=streams and turn % 2 == 1))
         if turn < len(AFTER):
             after = AFTER[turn]
             if isinstance(after, str):

@@ -76,6 +76,7 @@ class Asking:
     call: Call
     caller: Caller
     injection: Injection
+    _rendering: str = ""
     _plan: Plan | None = None
     _reason: Reason | None = None
     _learned: Learned | None = None
@@ -97,7 +98,7 @@ class Asking:
         record["x_trackgauge"] |= {
             "injected": self._plan is not None,
             "plain_reason": self._reason,
-            "rendering": rendering_of(self.call.route, self.call.body),
+            "rendering": self._rendering,
         }
 
     def learn(self, record: JSONObject) -> None:
@@ -124,26 +125,20 @@ class Asking:
         reason = not_to_be_continued(body, by_chat=self.injection.transport == "prefix_chat")
         if reason is not None:
             raise NotContinued(reason)
-        if before.rendering != rendering_of(route, body):
+        if before.rendering != self._rendering:
             raise NotContinued(Plain.RENDERING_CHANGED)
         try:
             addition = await self.continuity.renderer.addition(route, body, before.depth)
-            history = before.history()
-            prompt = addition.after(history, self_ended=before.self_ended)
+            history, prompt = await self.continuity.workers.run(lambda: _prompt_of(before, addition))
+            return Plan(before, prompt, await self._payload(prompt, history, addition))
         except NotRendered:
             raise NotContinued(Fallback.RENDER_FAILED) from None
         except BorderUnknown:
             raise NotContinued(Fallback.BORDER_UNKNOWN) from None
-        earlier = history[: len(history) - before.generated]
-        if not same_opening(prompt, earlier, addition.turn_end):
-            raise NotContinued(Fallback.BORDER_UNKNOWN)
-        return Plan(before, prompt, await self._payload(prompt, history, addition))
 
     async def _before(self) -> Turn:
         """The turn that the call continues; raises NotContinued."""
-        messages = self.call.body["messages"]
-        size = len(self.call.payload)
-        spoken = await self.continuity.workers.sized(size, lambda: Spoken(messages, digests_of(messages)))
+        spoken = await self.continuity.workers.sized(len(self.call.payload), self._read)
         if not spoken.has_answers:
             raise NotContinued(Plain.FIRST_CALL)
         before = await self.continuity.memory.turn_before(key_of(self.caller), spoken)
@@ -151,8 +146,14 @@ class Asking:
             raise NotContinued(Plain.HISTORY_UNKNOWN)
         return before
 
+    def _read(self) -> Spoken:
+        """The request as chains compare it. Costs time with its size."""
+        self._rendering = rendering_of(self.call.route, self.call.body)
+        messages = self.call.body["messages"]
+        return Spoken(messages, digests_of(messages))
+
     async def _payload(self, prompt: list[int], history: list[int], addition: Addition) -> bytes:
-        """The request that says it; raises NotContinued."""
+        """The request that says it; raises NotContinued and NotRendered."""
         body, route = self.call.body, self.call.route
         asked, length = answer_limit(body), addition.max_model_len
         room = None if length is None else length - len(prompt)
@@ -160,16 +161,14 @@ class Asking:
         if limit is None or limit < 1:
             # A completion of which nobody says how long it may be is cut at the engine's own small default.
             raise NotContinued(Fallback.NO_ROOM)
+        workers = self.continuity.workers
         if self.injection.transport == "completions":
-            return completion_request(body, self.injection, prompt, limit)
-        fitting = None if asked is None else limit
-        try:
-            told = await chat_with_prefix(self.continuity.renderer, route, body, history, prompt)
-        except NotRendered:
-            raise NotContinued(Fallback.RENDER_FAILED) from None
+            return await workers.run(lambda: completion_request(body, self.injection, prompt, limit))
+        told = await chat_with_prefix(self.continuity.renderer, route, body, history, prompt)
         if told is None:
             raise NotContinued(Fallback.PREFIX_NOT_KEPT)
-        return jsontext.write(_limited(told, fitting))
+        fitting = told if asked is None else _limited(told, limit)
+        return await workers.run(lambda: jsontext.write(fitting))
 
     async def _injected(self, plan: Plan) -> bytes:
         """The answer to an injected call, as a chat completion."""
@@ -185,7 +184,20 @@ class Asking:
         return await workers.sized(len(answer), lambda: chat_answer(answer, self.call.body, self.injection))
 
 
-def _limited(body: JSONObject, limit: int | None) -> JSONObject:
+def _prompt_of(before: Turn, addition: Addition) -> tuple[list[int], list[int]]:
+    """The history of a call that continues ``before``, and its prompt; raises BorderUnknown. Costs time with its size.
+
+    The prompt has to open the answer as the one before did: an engine that shows another opening when it is only asked
+    how it renders would not generate from this prompt by itself.
+    """
+    history = before.history()
+    prompt = addition.after(history, self_ended=before.self_ended)
+    if not same_opening(prompt, history[: len(history) - before.generated], addition.turn_end):
+        raise BorderUnknown
+    return history, prompt
+
+
+def _limited(body: JSONObject, limit: int) -> JSONObject:
     """The same limit under the same key, lowered to what fits."""
     keys = [key for key in ("max_completion_tokens", "max_tokens") if type(body.get(key)) is int]
-    return body if limit is None else body | dict.fromkeys(keys[:1], limit)
+    return body | dict.fromkeys(keys[:1], limit)

@@ -116,7 +116,8 @@ class Renderer:
 
     async def _asked(self, route: Route, question: JSONObject) -> Rendered:
         try:
-            body = await self._engine.tokenize(route, jsontext.write(question))
+            payload = await self._workers.run(lambda: jsontext.write(question))
+            body = await self._engine.tokenize(route, payload)
             return await self._workers.sized(len(body), lambda: _rendered(body))
         except (Refusal, ValueError):
             raise NotRendered from None
