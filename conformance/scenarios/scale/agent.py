@@ -1,8 +1,9 @@
 """A harness of the standard library alone, so that many of them cost little beside what is judged.
 
-``python -I -S agent.py BASE_URL MODEL SESSION TASK TURNS`` has a conversation of so many turns, each call with the
-whole history. It writes ``{"began": …, "calls": …}`` (seconds since the epoch, answered calls) into ``metrics.json``,
-and ends with a traceback when a call is refused.
+``python -I -S agent.py BASE_URL MODEL SESSION TASK TURNS [forgets]`` has a conversation of so many turns, each call
+with the whole history, or, if it ``forgets``, the last one with a summary in its place. It writes
+``{"began": …, "calls": …}`` (seconds since the epoch, answered calls) into ``metrics.json``, and ends with a traceback
+when a call is refused.
 """
 
 import json
@@ -15,14 +16,16 @@ JSON = Any
 PATIENCE_SECONDS = 300
 
 
-def main(base_url: str, model: str, session: str, task: str, turns: str) -> int:
+def main(base_url: str, model: str, session: str, task: str, turns: str, habit: str = "") -> int:
     began = time.time()
     host, _, port = base_url.removeprefix("http://").rstrip("/").rpartition(":")
     messages = [{"role": "user", "content": task}]
     calls = 0
     try:
         with socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS) as sock:
-            for _ in range(int(turns)):
+            for turn in range(int(turns)):
+                if habit == "forgets" and turn + 1 == int(turns):
+                    messages = [{"role": "user", "content": f"{task} So far: {messages[-2]['content']}"}]
                 answer = ask(sock, json.dumps({"model": model, "messages": messages}).encode(), session)
                 said = answer["choices"][0]["message"]["content"]
                 messages += [{"role": "assistant", "content": said}, {"role": "user", "content": "Go on."}]

@@ -37,9 +37,12 @@ class Crew:
         playbook = {"about": "Says what it has done.", "scopes": {"main": {"turns": [*told, last]}}}
         await asyncio.gather(*(scene.script(playbook, tenant=TENANT) for scene in self.scenes))
 
-    async def begin(self, scene: Scene, reward: float | None = None, **changes: JSON) -> Going:
-        """One member's rollout, with an evaluation if it is to have a reward."""
+    async def begin(
+        self, scene: Scene, reward: float | None = None, *, forgets: bool = False, **changes: JSON
+    ) -> Going:
+        """One member's rollout, with an evaluation if it is to have a reward; ``forgets`` compacts its history."""
         words = ["{python}", "-I", "-S", str(AGENT), "{base_url}", "{model}", "{session}", scene.task(), str(TURNS)]
+        words += ["forgets"] if forgets else []
         verdict = {"command": ["echo", json.dumps({"reward": reward})]}
         asked = {
             "folder": str(self._folder / f"{scene.run}"),
