@@ -18,13 +18,14 @@ LIMIT = 4096
 GENERATING = ("chat", "completions", "generate")
 SYSTEM = "You look at files.\n  Größe zählt."
 TOOLS = (
-    Tool("look", "Look at one path.", {"type": "object", "properties": {"path": {"type": "string"}}}),
-    Tool("note", "Keep a note.", {"type": "object", "properties": {"text": {"type": "string"}}}),
+    Tool("look", "Look at one path.", {"properties": {"path": {"type": "string"}}, "type": "object"}),
+    Tool("note", "Keep a note.", {"properties": {"text": {"type": "string"}}, "type": "object"}),
 )
 CHAT_TOOLS = [
-    {"type": "function", "function": {"name": one.name, "description": one.description, "parameters": one.parameters}}
+    {"function": {"description": one.description, "name": one.name, "parameters": one.parameters}, "type": "function"}
     for one in TOOLS
 ]
+"""Keys in alphabetical order: what becomes of prompts where a proxy sorts them is judged elsewhere."""
 
 
 @dataclass(frozen=True)
