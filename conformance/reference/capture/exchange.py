@@ -106,10 +106,12 @@ class Exchanges:
         )
         await stream.attend(recording)
         answer, record_uuid = await recording
-        if continued is not None:
+        if continued is not None and record_uuid != LOST:
             continued.keep(record_uuid)
         if not await stream.answer(answer) and record_uuid != LOST:
-            await self._workers.run(lambda: _mark_undelivered(caller, store, record_uuid, continued))
+            if continued is not None:
+                continued.undelivered()
+            await self._workers.run(lambda: _mark_undelivered(caller, store, record_uuid))
 
     def _continued(self, call: Call, caller: Caller) -> Asking | None:
         """The call as one of a chain, on a route that continues chains."""
@@ -216,9 +218,7 @@ def _mark_lost(caller: Caller, store: Store, error: Exception) -> None:
         raise record_lost() from None
 
 
-def _mark_undelivered(caller: Caller, store: Store, record_uuid: str, continued: Asking | None) -> None:
-    if continued is not None:
-        continued.undelivered()
+def _mark_undelivered(caller: Caller, store: Store, record_uuid: str) -> None:
     try:
         store.mark_undelivered(caller.session_id, record_uuid)
     except OSError as error:

@@ -110,7 +110,7 @@ class Asking:
         self.continuity.counts.add(self._reason)
         if self._learned is not None:
             self._turn = self.continuity.memory.keep(self._learned, None if self._plan is None else self._plan.before)
-        elif record_uuid:
+        else:
             self.continuity.memory.passed_over(self.caller.session_id, record_uuid)
 
     def undelivered(self) -> None:
