@@ -139,8 +139,8 @@ def measured(place: Path, calls: int, context: int, **keys: object) -> Measured:
 
 
 def growth(found: list[Measured]) -> float:
-    """The exponent with which the time grows over the bytes, from the smallest session to the largest."""
-    first, last = found[0], found[-1]
+    """The exponent with which the time grows over the bytes between the two largest sessions."""
+    first, last = found[-2:]
     return math.log(last.seconds / first.seconds) / math.log(last.size / first.size)
 
 

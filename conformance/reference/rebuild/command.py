@@ -24,6 +24,8 @@ source holds exactly one of
   "sessions"  a list of envelopes: a session tree
   "log_dir"   the --rl-log-dir of a capture proxy
   "url"       the base address of a running capture proxy
+With "split": ["segments", "branches"] the parts of a compacted session and the branches of a fork are trajectories of
+their own, where nothing else is wrong with them; what is not named there is withheld whole.
 Writes one JSON object a line: id, outcome (clean, partial, failed), withheld, reason, reason_code, error, excluded,
 notes, trajectories. A line that is no request is answered with an error, and the next line is read.
 

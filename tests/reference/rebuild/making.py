@@ -1,6 +1,7 @@
 """Records and requests for the tests of the rebuild, in a small world of made-up tokens."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from conformance.contract.rebuilds import RebuildAnswer
@@ -61,9 +62,10 @@ def envelope(*records: Any, session: str = "s", **changes: Any) -> JSON:
     return base | changes
 
 
-def answer(source: JSON, *, allow_partial: bool = True) -> RebuildAnswer:
+def answer(source: JSON, *, allow_partial: bool = True, split: Sequence[str] = ()) -> RebuildAnswer:
     """The rebuild's answer as it comes over the line."""
-    line = json.dumps({"id": "a", "source": source, "allow_partial": allow_partial}).encode()
+    asked = {"id": "a", "source": source, "allow_partial": allow_partial, "split": list(split)}
+    line = json.dumps(asked).encode()
     return RebuildAnswer.model_validate_json(answer_line(line))
 
 

@@ -6,6 +6,7 @@ token tells which call sampled it.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from random import Random
@@ -223,11 +224,31 @@ def test_what_was_damaged_is_never_trained(
         assert found.reason_code is not None
 
 
-def played(world: World, order: Random) -> RebuildAnswer:
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(st.sampled_from([*HARMLESS, "fork"]), max_size=5),
+    st.lists(st.sampled_from([one for one in DAMAGE if one != "fork"]), max_size=1),
+    st.randoms(use_true_random=False),
+)
+def test_asking_for_parts_frees_forks_and_nothing_else(acts: list[str], damage: list[str], order: Random) -> None:
+    world = World()
+    world.play([*acts, *damage])
+    found = played(world, order, split=("segments", "branches"))
+    wrong = [one for one in world.damage if one != "fork"]
+    if wrong:
+        # This world's compactions keep no turn and quote no summary, so that they are no segments.
+        assert (found.withheld, trained(found)) == (True, [])
+    else:
+        own = sampled_by(world.records)
+        assert (found.outcome, found.withheld) == ("clean", False)
+        assert Counter(trained(found)) == Counter(token for uuid in world.true for token in own[uuid])
+
+
+def played(world: World, order: Random, split: Sequence[str] = ()) -> RebuildAnswer:
     """The rebuild of the world's records in some order of the envelope, with the law checked."""
     records = list(world.records)
     order.shuffle(records)
-    found = answer({"envelope": envelope(*records)})
+    found = answer({"envelope": envelope(*records)}, split=split)
     check_conservation(world, found)
     check_sequences(world, found)
     return found
