@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from conformance.contract.rollouts import Collected, RolloutRequest, TaskStarted
 from conformance.reference.rollout import lifecycle
-from conformance.reference.rollout.protocol import ended_by_others, line_of
+from conformance.reference.rollout.protocol import ended_by_others, line_of, refused
 
 SET_PDEATHSIG = 1
 
@@ -25,20 +25,12 @@ class ToldToEnd(BaseException):
 
 
 @dataclass
-class Task:
-    """A forked rollout; ``answer`` is what it has told so far."""
+class Child:
+    """A forked process that says one line; ``answer`` is what it has told so far."""
 
-    request: RolloutRequest
     pid: int
     ear: int
     answer: bytearray = field(default_factory=bytearray)
-
-    def started(self) -> TaskStarted:
-        return TaskStarted(id=self.request.id, pid=self.pid, node=socket.gethostname())
-
-    def end(self) -> None:
-        """It tears down and answers that it was told to."""
-        os.kill(self.pid, signal.SIGTERM)
 
     def hear(self) -> bool:
         """Reads on; False once it has told all it ever will."""
@@ -51,16 +43,46 @@ class Task:
         return self.answer.endswith(b"\n")
 
     def last_line(self) -> bytes:
-        """The line for a task that ended without an answer, which says how. Blocks for its end."""
+        """The line for one that ended without an answer, which says how. Blocks for its end."""
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        why = f"the process of the rollout {how} before it answered"
-        return line_of(ended_by_others(self.request.id, why, captured=lifecycle.is_captured(self.request)))
+        return line_of(self.ended(f"{how} before it answered"))
+
+    def ended(self, how: str) -> Collected:
+        """What is said for it."""
+        return refused("", f"the process that worked at a question {how}")
+
+
+@dataclass
+class Task(Child):
+    """A forked rollout."""
+
+    request: RolloutRequest = field(kw_only=True)
+
+    def started(self) -> TaskStarted:
+        return TaskStarted(id=self.request.id, pid=self.pid, node=socket.gethostname())
+
+    def end(self) -> None:
+        """It tears down and answers that it was told to."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    def ended(self, how: str) -> Collected:
+        captured = lifecycle.is_captured(self.request)
+        return ended_by_others(self.request.id, f"the process of the rollout {how}", captured=captured)
 
 
 def fork(request: RolloutRequest, backend: str | None, run: Callable[..., Collected] = lifecycle.run) -> Task:
-    """Starts a task. What the starter holds open is closed in it, but the standard streams."""
+    """Starts a task."""
+    pid, ear = apart(lambda: line_of(_answer(request, backend, run)))
+    return Task(pid, ear, request=request)
+
+
+def apart(work: Callable[[], bytes]) -> tuple[int, int]:
+    """Does it in a forked process, whose line comes at the descriptor that is returned with its pid.
+
+    What the starter holds open is closed in it, but the standard streams.
+    """
     ear, mouth = os.pipe()
     starter = os.getpid()
     # Whoever tells it to end while it is still being made is heard once it can tear down.
@@ -69,11 +91,11 @@ def fork(request: RolloutRequest, backend: str | None, run: Callable[..., Collec
     if pid:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         os.close(mouth)
-        return Task(request, pid, ear)
+        return pid, ear
     status = 1
     try:
         _become_a_task(starter, mouth)
-        answer = line_of(_answer(request, backend, run))
+        answer = work()
         with os.fdopen(mouth, "wb") as lines:
             lines.write(answer)
         status = 0
