@@ -20,6 +20,11 @@ async def test_a_harness_that_starts_over_makes_no_segment(rebuild: RebuildUnder
         steps(session, 2, session.begin(AGENT, user(said)))
         answer = await rebuild.ask({"envelope": session.envelope()}, split=BOTH)
         check.that("SEG-005", triples.withheld(answer), said)
+    session = Session()
+    session.call(session.begin(AGENT, user("Look.")), says("OK"))
+    session.call(session.begin(AGENT, user("LOOK AGAIN.")), says("OK"))
+    answer = await rebuild.ask({"envelope": session.envelope()}, split=BOTH)
+    check.that("SEG-005", triples.withheld(answer), "a short answer whose letters stand in the next task")
 
 
 def broken_in_a_segment() -> Iterator[tuple[str, Session]]:
