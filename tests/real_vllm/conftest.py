@@ -14,7 +14,7 @@ import pytest
 from tests.real_vllm import engine
 
 MARKER = "real_vllm"
-SECONDS = 420
+SECONDS = 720
 PLACE_VARIABLE = "TRACKGAUGE_REAL_VLLM"
 URL_VARIABLE = "TRACKGAUGE_REAL_VLLM_URL"
 """Names one that runs already, so that work on these tests need not wait for its start."""

@@ -10,7 +10,7 @@ from conformance.systems.servers import Server, ServerCommand
 HERE = Path(__file__).parent
 TOKENIZER = HERE.parent / "data" / "vllm" / "tokenizer.json"
 NAMES = ("tiny",)
-START_SECONDS = 300
+START_SECONDS = 600
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "DO_NOT_TRACK": "1",
