@@ -65,6 +65,18 @@ def triple_on_last_items(trajectory: Trajectory) -> Judgement:
     return Judgement(seen == due, due, seen, f"items of {trajectory['record_uuids']}")
 
 
+def triple_ends_each_turn(trajectory: Trajectory, answers: Iterable[Message]) -> Judgement:
+    """One item for each of these answers carries a triple: the one that says its last, where it says anything.
+
+    For items that hold the answers alone, between which nothing tells where a turn ends.
+    """
+    due = [spoken([message])[-1:] for message in answers]
+    carrying = [item for item in trajectory["items"] if any(key in item for key in TRIPLE)]
+    seen = [_said_by(item)[-1:] for item in carrying]
+    whole = all(set(TRIPLE) <= set(item) for item in carrying)
+    return Judgement(whole and seen == due, due, seen, f"items of {trajectory['record_uuids']}")
+
+
 def triples_only_on(answer: Answer, sampled: Iterable[Message]) -> Judgement:
     """In each trajectory, what the policy says in an item with a triple is said in one of the sampled messages."""
     due = spoken(sampled)

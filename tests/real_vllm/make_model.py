@@ -35,7 +35,10 @@ def main(tokenizer: Path, template: Path, folder: Path) -> None:
         tie_word_embeddings=True,
     )
     model = Qwen3ForCausalLM(config).to(torch.bfloat16)
-    model.generation_config.eos_token_id = [END_OF_TURN, END_OF_TEXT]
+    defaults = model.generation_config
+    defaults.eos_token_id = [END_OF_TURN, END_OF_TEXT]
+    # Qwen3's own.
+    defaults.do_sample, defaults.temperature, defaults.top_p, defaults.top_k = True, 0.6, 0.95, 20
     model.save_pretrained(folder)
     words = PreTrainedTokenizerFast(
         tokenizer_file=str(tokenizer),

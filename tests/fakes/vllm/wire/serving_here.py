@@ -43,7 +43,7 @@ def call(
     url: str, method: str, path: str, body: bytes | object | None = None, headers: dict[str, str] | None = None
 ) -> Reply:
     """One request to any server, on a connection of its own."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=300)
     raw = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
     try:
         connection.request(method, path, raw, {"content-type": "application/json"} | (headers or {}))
