@@ -53,7 +53,9 @@ async def test_a_child_that_begins_with_its_parents_history_is_no_part_of_it(
     for order in ((root, child), (child, root)):
         answer = await rebuild.ask(envelopes(order))
         check.that("TRE-016", placing.apart(answer, calls_of(child), calls_of(root)))
-        check.that("TRE-016", rollouts.never_wrong(answer, truth_of(root, child)))
+        views = "trainer-view" in rebuild.capabilities
+        lawful = rollouts.never_wrong if views else triples.only_sampled
+        check.that("TRE-016", lawful(answer, truth_of(root, child)))
 
 
 @covers("TRE-017", "TRE-018", "TRE-019", "TRE-025", "TRE-028")

@@ -120,9 +120,7 @@ def switchyard_trace() -> Rebuild:
             return trace_error(error, {})
         answer = told(root, root_id)
         answer["trajectories"] += [child_trajectory(child) for child in children]
-        if degraded:
-            answer = {**answer, "outcome": "partial", "withheld": True, "reason": answer["reason"] or degraded}
-        return answer
+        return masked(answer, degraded) if degraded else answer
 
     return rebuild
 
@@ -141,6 +139,17 @@ def told(trace: JSON, session_id: JSON) -> Answer:
         "record_uuids": trace.record_uuids,
     }
     return {**standing, "reason": reason, "trajectories": [trajectory]}
+
+
+def masked(answer: Answer, reason: str) -> Answer:
+    """A sample is masked whole, its subagents too."""
+    standing = {"outcome": "partial", "withheld": True}
+    return {
+        **answer,
+        **standing,
+        "reason": answer["reason"] or reason,
+        "trajectories": [{**one, **standing} for one in answer["trajectories"]],
+    }
 
 
 def child_trajectory(child: dict[str, JSON]) -> dict[str, JSON]:
