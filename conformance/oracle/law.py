@@ -43,26 +43,27 @@ class Breach(Exception):
 
 
 def account(answer: Answer, records: Sequence[Record], rows: Sequence[Row]) -> Account:
-    """Places every row. ``records`` are those the rebuild was given; ``rows`` all generations of the run."""
+    """Places every generation that was recorded. ``rows`` may hold others, which nothing may be trained of."""
     found = Account()
+    row_of = {record["uuid"]: row for record, row in match(records, rows).pairs}
     try:
-        _place(found, answer, records, rows)
+        _place(found, answer, row_of)
     except Breach as breach:
         found.law = breach.judgement
     return found
 
 
-def _place(found: Account, answer: Answer, records: Sequence[Record], rows: Sequence[Row]) -> None:
-    by_size = by_prompt_length(rows)
+def _place(found: Account, answer: Answer, row_of: Mapping[str, Row]) -> None:
+    told = sorted(row_of.values(), key=lambda row: int(row["seq"]))
+    by_size = by_prompt_length(told)
     taken: set[int] = set()
     trainable = [id(one) for one in trained(answer)]
     for trajectory in answer["trajectories"]:
         home = found.trained if id(trajectory) in trainable else found.withheld
         for row in sampled_in(trajectory, by_size, taken):
             home.append(row["seq"])
-    _place_excluded(found, answer, records, rows, taken)
-    told = {row["seq"] for _, row in match(records, rows).pairs}
-    lost = sorted(told - taken)
+    _place_excluded(found, answer, row_of, taken)
+    lost = [row["seq"] for row in told if row["seq"] not in taken]
     if lost:
         raise Breach("trained, withheld or excluded", "nowhere", f"the generation of ledger row {lost[0]}")
 
@@ -121,11 +122,8 @@ def _row_at(
     raise Breach(expected, seen, f"{where}, position {at}")
 
 
-def _place_excluded(
-    found: Account, answer: Answer, records: Sequence[Record], rows: Sequence[Row], taken: set[int]
-) -> None:
+def _place_excluded(found: Account, answer: Answer, row_of: Mapping[str, Row], taken: set[int]) -> None:
     """An excluded record stands for a row that no trajectory holds: its own, or that of an equal call."""
-    row_of = {record["uuid"]: row for record, row in match(records, rows).pairs}
     named = Counter(one["record_uuid"] for one in answer["excluded"])
     for uuid, count in named.items():
         row = row_of.get(uuid)
@@ -134,7 +132,7 @@ def _place_excluded(
         if count > 1:
             raise Breach("excluded once", f"excluded {count} times", f"record {uuid}")
         if row["seq"] in taken:
-            row = next((one for one in rows if one["seq"] not in taken and _equal(one, row)), None)
+            row = next((one for one in row_of.values() if one["seq"] not in taken and _equal(one, row)), None)
         if row is None:
             raise Breach("excluded or in a trajectory", "both", f"record {uuid}")
         taken.add(row["seq"])

@@ -23,6 +23,8 @@ KEPT = "kept"
 """A model whose template keeps all history as it was sampled, reasoning too."""
 STRIPPED = "stripped"
 """The same behind a template that drops the reasoning of earlier turns."""
+CONTINUED = "continued"
+"""The same again, through a route on which the proxy continues chains in their own tokens."""
 SECONDS = 30.0
 
 _COMMON: Mapping[str, JSON] = {
@@ -34,9 +36,10 @@ _COMMON: Mapping[str, JSON] = {
 TENANTS: Mapping[str, Mapping[str, JSON]] = {
     KEPT: {**_COMMON, "template": {"strip_history_reasoning": False}},
     STRIPPED: {**_COMMON},
+    CONTINUED: {**_COMMON},
 }
 ROUTES = tuple(
-    Route(f"{tenant}{suffix}", tenant=tenant, target=target)
+    Route(f"{tenant}{suffix}", tenant=tenant, target=target, injection="completions" if tenant == CONTINUED else None)
     for tenant in TENANTS
     for suffix, target in (("", routing.SERVED), ("-small", routing.SMALL))
 )

@@ -14,10 +14,10 @@ from conformance.oracle import records, rollouts
 from conformance.oracle.judgement import Judgement
 from conformance.oracle.law import Account, account
 from conformance.shapes.play import Asked, Head, Play
-from conformance.shapes.stage import KEPT, STRIPPED, Stage
+from conformance.shapes.stage import CONTINUED, KEPT, STRIPPED, Stage
 from conformance.shapes.tongues import TONGUES, Results, Said, Step
 from tests.law.telling import told
-from tests.law.turns import Script, scripts
+from tests.law.turns import CALM, WILD, Script, scripts
 
 JSON = Any
 
@@ -31,8 +31,8 @@ class Conversations(RuleBasedStateMachine):
 
     ``acts`` tells what was done, for whoever has to repeat it.
 
-    ``calm`` is a run in which nothing goes wrong. ``damage`` names what a client or the engine did that may cost
-    tokens; without any, all that was taken is trained.
+    ``mood`` says what may go wrong. ``damage`` names what a client or the engine did that may cost tokens; without any,
+    all that was taken is trained. ``split`` is what the rebuild is asked to tell apart.
     """
 
     stage: Stage
@@ -46,13 +46,19 @@ class Conversations(RuleBasedStateMachine):
         self.lost: set[int] = set()
         self.compacted: list[tuple[tuple[str, str | None], int]] = []
         self.tasks: list[Step] = []
-        self.calm = False
+        self.mood = CALM
+        self.split: tuple[str, ...] = ()
         self.asked: tuple[JSON, JSON] | None = None
         self.play: Play
 
-    @initialize(script=scripts(), tenant=st.sampled_from([KEPT, STRIPPED]))
-    def begin(self, script: Script, tenant: str) -> None:
-        playbook, self.calm = script
+    @initialize(
+        script=scripts(),
+        tenant=st.sampled_from([KEPT, KEPT, STRIPPED, CONTINUED]),
+        split=st.sampled_from([(), (), ("segments",), ("branches",), ("segments", "branches")]),
+    )
+    def begin(self, script: Script, tenant: str, split: tuple[str, ...]) -> None:
+        playbook, self.mood = script
+        self.split = tuple(part for part in split if part in self.stage.rebuild.capabilities)
         self.play = Play(self.stage, TONGUES[self.dialect], playbook, tenant=tenant)
         self.heads.append(self.play.begin())
         self.tasks.append(self.heads[0].steps[0])
@@ -62,6 +68,9 @@ class Conversations(RuleBasedStateMachine):
 
     def tell(self, act: str, head: Head) -> None:
         self.acts.append(f"{act} · {head.session} · calls so far {len(self.play.calls)}")
+
+    def may(self, act: str) -> bool:
+        return self.mood in (WILD, act)
 
     def may_ask(self, calls: int = 1) -> bool:
         return len(self.play.calls) + calls <= MOST_CALLS
@@ -78,7 +87,7 @@ class Conversations(RuleBasedStateMachine):
             self.lost.add(asked.number)
 
     @rule(who=WHO)
-    @precondition(lambda self: not self.calm and self.may_ask())
+    @precondition(lambda self: self.may("lose") and self.may_ask())
     def lose(self, who: int) -> None:
         """The answer is whole and never used: what is asked next is a retry."""
         head = self.head(who)
@@ -86,7 +95,7 @@ class Conversations(RuleBasedStateMachine):
         self.lost.add(head.ask().number)
 
     @rule(who=WHO)
-    @precondition(lambda self: not self.calm and self.may_ask())
+    @precondition(lambda self: self.may("nudge") and self.may_ask())
     def nudge(self, who: int) -> None:
         head = self.head(who)
         self.tell("nudge", head)
@@ -94,7 +103,7 @@ class Conversations(RuleBasedStateMachine):
         head.say("Use a tool.")
 
     @rule(who=WHO, first=st.booleans())
-    @precondition(lambda self: not self.calm and self.may_ask(2))
+    @precondition(lambda self: self.may("ask_twice_at_once") and self.may_ask(2))
     def ask_twice_at_once(self, who: int, first: bool) -> None:
         head = self.head(who)
         self.tell(f"ask twice at once and take the {'first' if first else 'second'}", head)
@@ -107,18 +116,20 @@ class Conversations(RuleBasedStateMachine):
         if taken.ok:
             head.take(taken)
 
-    @rule(who=WHO, point=st.integers(0, 3))
-    @precondition(lambda self: not self.calm and any(head.points for head in self.heads))
-    def back(self, who: int, point: int) -> None:
+    @rule(who=WHO, point=st.integers(0, 3), turns=st.integers(0, 2))
+    @precondition(lambda self: self.may("back") and any(head.points for head in self.heads))
+    def back(self, who: int, point: int, turns: int) -> None:
+        """What comes after is a fork, once both sides have been gone on with."""
         head = self.head(who)
         if head.points:
             self.tell(f"back to before turn {point % len(head.points)}", head)
             head.back(point % len(head.points))
             self.damage.append("went back")
+            self.go_on(who, turns)
 
-    @rule(who=WHO, kept=st.integers(0, 2))
-    @precondition(lambda self: not self.calm)
-    def compact(self, who: int, kept: int) -> None:
+    @rule(who=WHO, kept=st.integers(0, 2), turns=st.integers(0, 2))
+    @precondition(lambda self: self.may("compact"))
+    def compact(self, who: int, kept: int, turns: int) -> None:
         head = self.head(who)
         if head.points:
             self.tell(f"compact, the last {kept} turns kept", head)
@@ -126,9 +137,15 @@ class Conversations(RuleBasedStateMachine):
             self.damage.append("compacted")
             self.compacted.append(((head.session, head.agent), len(self.play.calls)))
             self.tasks.append(head.steps[0])
+            self.go_on(who, turns)
+
+    def go_on(self, who: int, turns: int) -> None:
+        for _ in range(turns):
+            if self.may_ask():
+                self.turn(who, stream=False)
 
     @rule(who=WHO, which=st.integers(0, 7))
-    @precondition(lambda self: not self.calm)
+    @precondition(lambda self: self.may("edit"))
     def edit(self, who: int, which: int) -> None:
         head = self.head(who)
         places = [n for n, step in enumerate(head.steps) if isinstance(step, Said | Results)]
@@ -165,7 +182,7 @@ class Conversations(RuleBasedStateMachine):
     def delegate(self, who: int, same_session: bool) -> None:
         """A sub-agent, in a session of its own or told apart by its id."""
         above, number = self.head(who), len(self.heads)
-        if self.calm and not above.points:
+        if self.mood != WILD and not above.points:
             return  # nobody delegates before a first turn
         child = self.play.begin(number, session=f"child-{number}", task="Look into it.")
         child.parent = above.session
@@ -176,7 +193,7 @@ class Conversations(RuleBasedStateMachine):
         self.tell("begin as a sub-agent" + (" in its parent's session" if same_session else ""), child)
 
     @rule(who=WHO)
-    @precondition(lambda self: not self.calm)
+    @precondition(lambda self: self.may("change_tools"))
     def change_tools(self, who: int) -> None:
         head = self.head(who)
         self.tell("change tools", head)
@@ -184,7 +201,7 @@ class Conversations(RuleBasedStateMachine):
         self.damage.append("changed tools")
 
     @rule(who=WHO)
-    @precondition(lambda self: not self.calm)
+    @precondition(lambda self: self.may("change_model"))
     def change_model(self, who: int) -> None:
         head = self.head(who)
         self.tell("change model", head)
@@ -204,7 +221,7 @@ class Conversations(RuleBasedStateMachine):
         if not kept:
             return
         source = {"envelope": envelopes[0]} if len(envelopes) == 1 else {"sessions": envelopes}
-        self.asked = source, self.stage.rebuild.ask_now(source)
+        self.asked = source, self.stage.rebuild.ask_now(source, split=self.split)
         answer = self.asked[1]
         found = account(answer, kept, rows)
         self.hold(found.law)
@@ -212,7 +229,8 @@ class Conversations(RuleBasedStateMachine):
         self.hold_what_was_taken(answer, found, rows)
         if len(rows) == len(self.play.calls) and "nobody knows" not in "".join(self.damage):
             self.hold_what_was_lost(answer, found, rows)
-            self.hold_that_a_compaction_is_told(answer, kept, rows)
+            if not self.split:
+                self.hold_that_a_compaction_is_told(answer, kept, rows)
 
     def hold_what_was_lost(self, answer: JSON, found: Account, rows: list[JSON]) -> None:
         """An answer that its client lost before it asked again is not trained, unless a call with equal tokens is."""
@@ -249,7 +267,8 @@ class Conversations(RuleBasedStateMachine):
         if len(rows) != len(self.play.calls) or self.damage or self.lost:
             return
         told = [row for row, asked in self.pairs(rows) if asked.taken]
-        if not all(row["faithful"] for row in told) or any(row["fault"] or row["off_script"] for row in rows):
+        in_its_own_tokens = self.play.tenant == CONTINUED or all(row["faithful"] for row in told)
+        if not in_its_own_tokens or any(row["fault"] or row["off_script"] for row in rows):
             return
         speakers = {asked.speaker for asked in self.play.calls}
         if speakers != {asked.speaker for asked in self.play.calls if asked.taken}:

@@ -11,7 +11,7 @@ from conformance.shapes.stage import stage
 from tests.law.faults import faulty
 from tests.law.machine import on
 
-FAULTS = ("last-answer-wins", "side-calls-trained", "log-probs-rounded", "ids-of-the-visible-text")
+FAULTS = ("side-calls-trained", "mask-by-search", "quotations-masked-in", "log-probs-rounded", "ids-of-the-visible-text")
 
 SETTINGS = settings(
     max_examples=300,

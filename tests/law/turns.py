@@ -5,9 +5,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 JSON = Any
-Script = tuple[dict[str, JSON], bool]
-"""A playbook, and whether all in it goes well."""
+Script = tuple[dict[str, JSON], str]
+"""A playbook, and the mood of the run."""
 
+CALM, WILD = "calm", "wild"
+MOODS = (CALM, WILD, WILD, "lose", "nudge", "ask_twice_at_once", "back", "compact", "edit", "change_model")
+"""What may go wrong in a run: nothing, anything, or one kind of thing, whose traces nothing else then covers."""
 TURNS = 6
 SCOPES = ("main", "child", "other")
 MARKED = ("no_token_ids", "null_logprob_entry", "short_logprobs", "nan_logprob", "entry_ids_disagree", "no_request_id")
@@ -37,7 +40,9 @@ CONTENTS: dict[str, JSON] = {
 }
 
 
-CALM = ("call", "says", "thought and call", "two calls", "thought and says")
+SECOND_THOUGHTS = {"calls": [_look("elsewhere.py")]}
+THIRD_THOUGHTS = {"text": "{tag} On third thoughts it is done."}
+WHOLE = ("call", "says", "thought and call", "two calls", "thought and says")
 """Turns that a client can send back as they were sampled."""
 
 
@@ -53,14 +58,21 @@ def turns(draw: st.DrawFn, drifting: bool) -> JSON:
     return turn
 
 
+def whole(kind: str) -> st.SearchStrategy[JSON]:
+    """Asked again, it says the same or something else; either can be sent back as it was sampled."""
+    again = st.sampled_from(["same", [SECOND_THOUGHTS], [SECOND_THOUGHTS, THIRD_THOUGHTS]])
+    return again.map(lambda attempts: {**CONTENTS[kind], "attempts": attempts})
+
+
 @st.composite
 def scripts(draw: st.DrawFn) -> Script:
     """Of three scopes, so that a conversation may delegate twice. A title is a side call without tools."""
-    calm = draw(st.booleans())
-    sampling = "faithful" if calm else draw(st.sampled_from(["faithful", "drifting"]))
-    turn = st.sampled_from(CALM).map(CONTENTS.__getitem__) if calm else turns(sampling == "drifting")
+    mood = draw(st.sampled_from((*MOODS, CALM, CALM)))
+    wild = mood == WILD
+    sampling = draw(st.sampled_from(["faithful", "drifting"]))
+    turn = turns(sampling == "drifting") if wild else st.sampled_from(WHOLE).flatmap(whole)
     each = st.lists(turn, min_size=1, max_size=TURNS)
     scopes = {name: {"turns": draw(each)} for name in SCOPES}
     title = {"name": "title", "when": {"tools": "none"}, "text": "A title for it"}
-    about = "A calm conversation." if calm else "A random conversation."
-    return {"about": about, "sampling": sampling, "scopes": scopes, "side_calls": [title]}, calm
+    about = f"A conversation in which all goes {mood}." if wild or mood == CALM else f"A conversation with: {mood}."
+    return {"about": about, "sampling": sampling, "scopes": scopes, "side_calls": [title]}, mood
