@@ -46,6 +46,7 @@ class Conversations(RuleBasedStateMachine):
         self.lost: set[int] = set()
         self.compacted: list[tuple[tuple[str, str | None], int]] = []
         self.tasks: list[Step] = []
+        self.titled: list[Head] = []
         self.mood = CALM
         self.split: tuple[str, ...] = ()
         self.asked: tuple[JSON, JSON] | None = None
@@ -77,14 +78,19 @@ class Conversations(RuleBasedStateMachine):
 
     # What a client does
 
-    @rule(who=WHO, stream=st.booleans())
+    @rule(who=WHO, stream=st.booleans(), turns=st.integers(1, 3))
     @precondition(lambda self: self.may_ask())
-    def turn(self, who: int, stream: bool) -> None:
+    def turn(self, who: int, stream: bool, turns: int) -> None:
+        self.go_on(who, turns, stream=stream)
+
+    def go_on(self, who: int, turns: int, *, stream: bool = False) -> None:
         head = self.head(who)
-        self.tell("turn" + (", streamed" if stream else ""), head)
-        asked = head.turn(stream=stream)
-        if not asked.ok:
-            self.lost.add(asked.number)
+        for _ in range(turns):
+            if self.may_ask():
+                self.tell("turn" + (", streamed" if stream else ""), head)
+                asked = head.turn(stream=stream)
+                if not asked.ok:
+                    self.lost.add(asked.number)
 
     @rule(who=WHO)
     @precondition(lambda self: self.may("lose") and self.may_ask())
@@ -139,11 +145,6 @@ class Conversations(RuleBasedStateMachine):
             self.tasks.append(head.steps[0])
             self.go_on(who, turns)
 
-    def go_on(self, who: int, turns: int) -> None:
-        for _ in range(turns):
-            if self.may_ask():
-                self.turn(who, stream=False)
-
     @rule(who=WHO, which=st.integers(0, 7))
     @precondition(lambda self: self.may("edit"))
     def edit(self, who: int, which: int) -> None:
@@ -169,6 +170,9 @@ class Conversations(RuleBasedStateMachine):
     @precondition(lambda self: self.may_ask())
     def title(self, who: int) -> None:
         head = self.head(who)
+        if self.mood != WILD and head in self.titled:
+            return  # a conversation is named once
+        self.titled.append(head)
         self.tell("title", head)
         system, tools = head.system, head.tools
         head.system, head.tools = "You name things.", ()
@@ -268,7 +272,7 @@ class Conversations(RuleBasedStateMachine):
             return
         told = [row for row, asked in self.pairs(rows) if asked.taken]
         in_its_own_tokens = self.play.tenant == CONTINUED or all(row["faithful"] for row in told)
-        if not in_its_own_tokens or any(row["fault"] or row["off_script"] for row in rows):
+        if not in_its_own_tokens or any(row["fault"] for row in rows):
             return
         speakers = {asked.speaker for asked in self.play.calls}
         if speakers != {asked.speaker for asked in self.play.calls if asked.taken}:

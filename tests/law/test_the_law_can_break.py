@@ -11,7 +11,13 @@ from conformance.shapes.stage import stage
 from tests.law.faults import faulty
 from tests.law.machine import on
 
-FAULTS = ("side-calls-trained", "mask-by-search", "quotations-masked-in", "log-probs-rounded", "ids-of-the-visible-text")
+FAULTS = (
+    "side-calls-trained",
+    "mask-by-search",
+    "quotations-masked-in",
+    "log-probs-rounded",
+    "ids-of-the-visible-text",
+)
 
 SETTINGS = settings(
     max_examples=300,
