@@ -29,7 +29,7 @@ async def test_it(ray_runner, tmp_path, check):
     async with rollouts(ray_runner, tmp_path) as asked:
         going, proxy, harness = await asked.raised()
         await harness.do("fork", session=True)
-        await asked.puppets.next("harness's child")
+        await asked.next("harness's child")
         print("PLAYING", flush=True)
         await going.answer(200)
 """

@@ -22,7 +22,7 @@ async def raised(asked: Rollouts) -> tuple[Going, list[Puppet]]:
     cast = [proxy, harness]
     for parent in (proxy, harness):
         await parent.do("fork", session=True)
-        cast.append(await asked.puppets.next(f"{parent.told['role']}'s child"))
+        cast.append(await asked.next(f"{parent.told['role']}'s child"))
     return going, cast
 
 
@@ -34,7 +34,7 @@ async def test_a_worker_that_is_killed_is_a_failed_rollout_and_no_second_try(
         going, cast = await raised(asked)
         task = await going.task(LONG)
         os.kill(task["pid"], signal.SIGKILL)
-        again = asyncio.create_task(asked.puppets.next("proxy", LONG))
+        again = asyncio.create_task(asked.next("proxy", LONG))
         answering = asyncio.create_task(going.answer(LONG))
         await asyncio.wait((again, answering), return_when=asyncio.FIRST_COMPLETED)
         second = again.result() if again.done() else None
@@ -75,9 +75,9 @@ async def test_a_node_that_is_lost_takes_its_own_rollouts_and_no_others(
         going = [await asked.begin(evaluation=verdict(0.5)) for _ in range(ON_TWO_NODES)]
         cast: dict[str, list[Puppet]] = {}
         for _ in going:
-            proxy = await asked.puppets.next("proxy", LONG)
+            proxy = await asked.next("proxy", LONG)
             await proxy.do("listen")
-            harness = await asked.puppets.next("harness", LONG)
+            harness = await asked.next("harness", LONG)
             cast[proxy.told["cwd"]] = [proxy, harness]
         nodes = {(await one.task(LONG))["node"] for one in going}
         check.equal("RAY-016", expected=2, seen=len(nodes), where=f"nodes of {len(going)} rollouts")

@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from conformance.gauge.check import Inconclusive
 from conformance.scenarios.rebuild.sessions import Session
-from conformance.scenarios.spawn.puppets import Puppet, Puppets, stage
+from conformance.scenarios.spawn.puppets import PATIENCE_SECONDS, Puppet, Puppets, stage
 from conformance.systems.routing import CLOSED_ADDRESS
 from conformance.systems.runner import Going, RunnerFailed, RunnerUnderTest
 
@@ -27,6 +28,11 @@ routes:
 VARIABLES = {"GAUGE_TARGET": "{model}", "GAUGE_ENGINE": "{backend}/v1"}
 SOON_SECONDS = 10.0
 """For what has to come at once: far more than it takes, far less than any deadline that could stand for it."""
+
+
+ASK_AGAIN_SECONDS = 0.1
+OVER_TIMES = 5
+"""How often in a row all rollouts are found to be over before nobody is waited for any more."""
 
 
 class Rollouts:
@@ -72,9 +78,21 @@ class Rollouts:
     async def raised(self, **changes: JSON) -> tuple[Going, Puppet, Puppet]:
         """A rollout whose harness runs behind its proxy: both as puppets."""
         going = await self.begin(**changes)
-        proxy = await self.puppets.next("proxy")
+        proxy = await self.next("proxy")
         await proxy.do("listen")
-        return going, proxy, await self.puppets.next("harness")
+        return going, proxy, await self.next("harness")
+
+    async def next(self, role: str, seconds: float = PATIENCE_SECONDS) -> Puppet:
+        """The next puppet of that role. Raises Inconclusive where none comes, or nothing is left to start it."""
+        coming = asyncio.create_task(self.puppets.next(role, seconds))
+        over = 0
+        while not coming.done():
+            await asyncio.wait((coming,), timeout=ASK_AGAIN_SECONDS)
+            over = over + 1 if all(going.answered for going in self._begun) else 0
+            if over > OVER_TIMES and not coming.done():
+                coming.cancel()
+                raise Inconclusive(f"all rollouts were over, and no {role} had come")
+        return coming.result()
 
     async def proxy_of(self, going: Going) -> Puppet | None:
         """The puppet that comes as its proxy; None where the rollout is answered before any does."""

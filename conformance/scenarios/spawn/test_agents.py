@@ -21,7 +21,6 @@ VARIABLES = {"GAUGE_TARGET": routing.SERVED, "GAUGE_ENGINE": "{backend}/v1"}
 FINISH = {"name": "finish", "arguments": {"message": "{tag} Done."}}
 LOOPS = {
     "openhands-nv": loop({"name": "execute_bash", "arguments": {"command": "ls  # {tag}"}}, end=FINISH),
-    "openhands-sdk": loop({"name": "terminal", "arguments": {"command": "ls  # {tag}"}}, end=FINISH),
     "opencode": loop({"name": "bash", "arguments": {"command": "ls  # {tag}", "description": "Look"}}),
     "claude-code": loop({"name": "Bash", "arguments": {"command": "ls  # {tag}", "description": "Look"}}),
     "codex": loop({"name": "exec_command", "arguments": {"cmd": "ls  # {tag}"}}),

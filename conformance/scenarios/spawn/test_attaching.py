@@ -35,7 +35,7 @@ async def test_an_address_is_a_host_and_a_port_and_excludes_a_spawn(
             check.equal("SPN-025", expected=["request", True], seen=refused, where=f"attach to {address!r}")
         for address in (scene.proxy.url, f"{scene.proxy.url}/"):
             going = await asked.begin(proxy={"attach": address})
-            harness = await asked.puppets.next("harness")
+            harness = await asked.next("harness")
             told = harness.told["arguments"][0]
             check.equal("SPN-025", expected=scene.proxy.url, seen=told, where=f"attached to {address!r}")
             await harness.do("leave")

@@ -60,7 +60,7 @@ async def test_only_the_agents_settings_name_the_proxy_and_survive_the_shell(
         harness, settings = shell("{settings}", "agent.yaml"), {"yaml": SETTINGS, "server": SERVER}
         evaluation = {"command": "printf %s {settings} > evaluation.yaml; printf %s {base_url} > evaluation.url"}
         going = await asked.begin(harness=harness, settings=settings, evaluation=evaluation)
-        proxy = await asked.puppets.next("proxy")
+        proxy = await asked.next("proxy")
         await proxy.do("listen")
         answer = await going.answer()
         place = Path((answer["harness"] or {}).get("log") or "none").parent / "workspace"
@@ -93,6 +93,7 @@ async def test_without_capture_nothing_is_spawned_named_or_changed(
     due = {"settings": SETTINGS, "session": "", "url": CLOSED_ADDRESS, "opencode.json": "{}", "plain.json": plain}
     async with rollouts(runner, tmp_path) as asked:
         for requirement, where, changes in cases:
+            before = len(asked.puppets.all)
             answer = await asked.answer_behind_any_proxy(await asked.begin(**off, **changes))
             place = Path((answer["harness"] or {}).get("log") or "none").parent / "workspace"
             seen = {name: text_of(str(place / name)) for name in due}
@@ -100,8 +101,7 @@ async def test_without_capture_nothing_is_spawned_named_or_changed(
             standing = {key: answer[key] for key in ("captured", "outcome", "withheld", "session_id", "proxy_log")}
             nothing = {"captured": False, "outcome": None, "withheld": False, "session_id": None, "proxy_log": None}
             check.equal(requirement, expected=nothing, seen=standing, where=where)
-            check.equal(requirement, expected=0, seen=len(asked.puppets.all), where=f"{where}: proxies")
-            asked.puppets.all.clear()
+            check.equal(requirement, expected=0, seen=len(asked.puppets.all) - before, where=f"{where}: proxies")
 
 
 @covers("SPN-029")
@@ -111,9 +111,9 @@ async def test_a_models_limits_are_told_where_they_are_known_and_cost_no_rollout
     async with rollouts(runner, tmp_path) as asked:
         for where, answers, length in LIMITS:
             going = await asked.begin(harness=asked.harness(files=FILES))
-            proxy = await asked.puppets.next("proxy")
+            proxy = await asked.next("proxy")
             await proxy.do("listen", answers=answers)
-            harness = await asked.puppets.next("harness")
+            harness = await asked.next("harness")
             text = text_of(f"{harness.told['cwd']}/opencode.json")
             known = None if length is None else {"limit": {"context": length, "output": length // 4}}
             check.equal("SPN-029", expected=json.dumps(known or {}), seen=text, where=where)
@@ -127,7 +127,7 @@ async def test_a_models_limits_are_told_where_they_are_known_and_cost_no_rollout
 async def test_backends_are_dealt_in_turn(runner: RunnerUnderTest, tmp_path: Path, check: Check) -> None:
     async with rollouts(runner, tmp_path) as asked:
         a, b = "http://127.0.0.1:1", "http://127.0.0.1:2"
-        for backends, due in (([a, b], [a, b, a, b]), ([a, ""], [a, a]), (b, [b, b]), ([], [None, None])):
+        for backends, due in (([a, b], [a, b, a, b]), ([a, ""], [a, a]), (b, [b]), ([], [None])):
             harness = shell("{base_url}", "url")
             answers = [await (await asked.begin(backends=backends, proxy={}, harness=harness)).answer() for _ in due]
             seen = [answer["backend"] for answer in answers]

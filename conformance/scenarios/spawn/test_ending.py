@@ -24,14 +24,14 @@ AT_ONCE_SECONDS = 0.5
 
 async def with_children(asked: Rollouts, going: Going) -> list[Puppet]:
     """Proxy and harness of a rollout under way, each with a child and with one that left its session."""
-    proxy = await asked.puppets.next("proxy")
+    proxy = await asked.next("proxy")
     await proxy.do("listen")
-    harness = await asked.puppets.next("harness")
+    harness = await asked.next("harness")
     cast = [harness, proxy]
     for parent in (proxy, harness):
         for session in (False, True):
             await parent.do("fork", session=session)
-            cast.append(await asked.puppets.next(f"{parent.told['role']}'s child"))
+            cast.append(await asked.next(f"{parent.told['role']}'s child"))
     return cast
 
 
@@ -50,10 +50,10 @@ async def test_proxy_and_children_are_gone_before_the_answer_comes(
             seen = [(answer["harness"] or {}).get("exit_code"), answer["reward"]]
             check.equal(requirement, expected=[code, 1.0], seen=seen, where="exit code of the harness, reward")
         stubborn = await asked.begin(proxy=asked.spawn(grace_seconds=0.1))
-        proxy = await asked.puppets.next("proxy")
+        proxy = await asked.next("proxy")
         await proxy.do("ignore")
         await proxy.do("listen")
-        await (await asked.puppets.next("harness")).do("leave")
+        await (await asked.next("harness")).do("leave")
         await stubborn.answer()
         check(
             "SPN-019",
@@ -70,15 +70,15 @@ async def test_a_harness_that_fails_or_overruns_costs_nothing_else(
     async with rollouts(runner, tmp_path) as asked:
         nowhere = {"name": "none", "command": [str(tmp_path / "not-there")]}
         going = await asked.begin(harness=nowhere)
-        proxy = await asked.puppets.next("proxy")
+        proxy = await asked.next("proxy")
         await proxy.do("listen")
         answer = await going.answer()
         seen: JSON = [stage_of(answer), is_lost(answer), await proxy.is_gone()]
         check.equal("SPN-020", expected=["harness", True, True], seen=seen, where="a harness that cannot be run")
         going = await asked.begin(harness=asked.harness(timeout_seconds=0.5, grace_seconds=0.1), evaluation=verdict())
-        proxy = await asked.puppets.next("proxy")
+        proxy = await asked.next("proxy")
         await proxy.do("listen")
-        harness = await asked.puppets.next("harness")
+        harness = await asked.next("harness")
         await harness.do("ignore")
         answer = await going.answer()
         seen = [(answer["harness"] or {}).get("timed_out"), *await all_gone([proxy, harness])]

@@ -37,7 +37,7 @@ async def test_each_variable_of_a_profile_is_derived_on_its_own(
         check.equal("SPN-004", expected=due, seen=seen, where="one inherited, one that cannot be had")
         variables = {**variables, preset: "given", "GAUGE_PARSER": "{tool_parser}"}
         await asked.begin(proxy=asked.spawn(variables=variables, tool_parser="hermes"))
-        env = (await asked.puppets.next("proxy")).env
+        env = (await asked.next("proxy")).env
         seen = {name: env.get(name) for name in (*variables, preset)}
         check.equal("SPN-005", expected="given", seen=seen[preset], where=f"{preset}, inherited as {PRESET[preset]!r}")
         check.equal("SPN-004", expected={**due, "GAUGE_PARSER": "hermes", preset: "given"}, seen=seen)
@@ -58,7 +58,7 @@ async def test_starts_beyond_the_limit_wait_for_their_turn(
         over, came = [], 0
         for number in range(in_all):
             try:
-                proxy = await asked.puppets.next("proxy", SOON_SECONDS)
+                proxy = await asked.next("proxy", SOON_SECONDS)
             except Inconclusive:
                 break
             came += 1
@@ -70,7 +70,7 @@ async def test_starts_beyond_the_limit_wait_for_their_turn(
                 await proxy.do("leave", code=3)
             else:
                 await proxy.do("listen")
-                await asked.puppets.next("harness")
+                await asked.next("harness")
         check.equal("SPN-008", expected=[], seen=over, where=f"starts in flight, of which {most} are allowed")
         check.equal("SPN-009", expected=in_all, seen=came, where="starts that got their turn")
 
@@ -81,7 +81,7 @@ async def test_a_harness_runs_when_its_proxy_accepts_connections_and_no_sooner(
 ) -> None:
     async with rollouts(runner, tmp_path) as asked:
         slow = await asked.begin()
-        proxy = await asked.puppets.next("proxy")
+        proxy = await asked.next("proxy")
         await asked.another_goes_by()
         early = asked.puppets.waiting("harness")
         check.need("SPN-010", early == 0, expected="no harness before the proxy listens", seen=early)
@@ -93,7 +93,7 @@ async def test_a_harness_runs_when_its_proxy_accepts_connections_and_no_sooner(
         check.equal("SPN-010", expected=0, seen=asked.puppets.waiting("harness"), where="harnesses before it listens")
         await proxy.do("say", text="I have come up.\n")
         await proxy.do("listen")
-        harness = await asked.puppets.next("harness")
+        harness = await asked.next("harness")
         await harness.do("leave")
         answer = await slow.answer()
         check("SPN-011", answer["error"] is None or stage_of(answer) == "collect", expected="run", seen=answer["error"])
@@ -107,7 +107,7 @@ async def test_a_proxy_that_never_comes_up_is_told_with_what_it_said(
 ) -> None:
     async with rollouts(runner, tmp_path) as asked:
         going = await asked.begin(proxy=asked.spawn(deadline_seconds=3600))
-        proxy = await asked.puppets.next("proxy")
+        proxy = await asked.next("proxy")
         await proxy.do("leave", code=78, say="error: no such engine\n")
         answer = await answer_soon(going)
         error = answer["error"] or {}
@@ -130,7 +130,7 @@ async def test_rollouts_side_by_side_share_neither_port_nor_folder_nor_id(
         # All of them in one folder: what an earlier attempt left there is not theirs.
         folder = str(tmp_path / "shared")
         going = [await asked.begin(folder=folder) for _ in range(4)]
-        proxies = [await asked.puppets.next("proxy") for _ in going]
+        proxies = [await asked.next("proxy") for _ in going]
         for name in ("--port", "--rl-log-dir"):
             seen = sorted(str(proxy.argument(name)) for proxy in proxies)
             check("SPN-016", len(set(seen)) == len(going), expected=f"{len(going)} of {name}", seen=seen)
@@ -138,7 +138,7 @@ async def test_rollouts_side_by_side_share_neither_port_nor_folder_nor_id(
         sessions = {}
         for proxy in proxies:
             await proxy.do("listen")
-            harness = await asked.puppets.next("harness")
+            harness = await asked.next("harness")
             base_url, session, _ = harness.told["arguments"]
             ids.append(session)
             sessions[session] = Session(session)
