@@ -15,7 +15,11 @@ from conformance.report import ndjson
 from conformance.systems.profiles import PROFILES
 
 STUBS = Path(__file__).with_name("stubs")
-HONEST = {"proxy": ("reference.toml", 60), "rebuild": ("reference-rebuild.toml", 40)}
+HONEST = {
+    "proxy": ("reference.toml", 60),
+    "rebuild": ("reference-rebuild.toml", 40),
+    "rollout": ("reference-rollout.toml", 30),
+}
 """Per kind: the profile whose claims the stub makes, and how many requirements at least it must be found to lack."""
 
 
@@ -26,6 +30,8 @@ HONEST = {"proxy": ("reference.toml", 60), "rebuild": ("reference-rebuild.toml",
         *(("proxy", way) for way in ("refusing", "empty", "null", "passing", "lying", "babbling", "silent")),
         *(("rebuild", way) for way in ("careless", "empty", "nulls", "mistyped", "shapeless", "dying", "silent")),
         ("rebuild", "endless"),
+        ("rollout", "dying"),
+        ("rollout", "shapeless"),
     ],
 )
 def test_a_system_that_does_nothing_right_is_told_so(kind: str, way: str, tmp_path: Path) -> None:
