@@ -86,12 +86,14 @@ class Rollouts:
         """The next puppet of that role. Raises Inconclusive where none comes, or nothing is left to start it."""
         coming = asyncio.create_task(self.puppets.next(role, seconds))
         over = 0
-        while not coming.done():
-            await asyncio.wait((coming,), timeout=ASK_AGAIN_SECONDS)
-            over = over + 1 if all(going.answered for going in self._begun) else 0
-            if over > OVER_TIMES and not coming.done():
-                coming.cancel()
-                raise Inconclusive(f"all rollouts were over, and no {role} had come")
+        try:
+            while not coming.done():
+                await asyncio.wait((coming,), timeout=ASK_AGAIN_SECONDS)
+                over = over + 1 if all(going.answered for going in self._begun) else 0
+                if over > OVER_TIMES and not coming.done():
+                    raise Inconclusive(f"all rollouts were over, and no {role} had come")
+        finally:
+            coming.cancel()  # left alone it would take a puppet that somebody else waits for
         return coming.result()
 
     async def proxy_of(self, going: Going) -> Puppet | None:
