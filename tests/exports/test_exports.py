@@ -83,6 +83,30 @@ def test_an_atif_document_holds_every_sampled_token_on_its_step(captured: Captur
         assert document["extra"]["withheld"] == one["withheld"]
 
 
+ATIF_KEYS = {
+    "trajectory": {"schema_version", "session_id", "trajectory_id", "agent", "steps", "final_metrics", "extra"},
+    "agent": {"name", "version", "model_name", "tool_definitions", "extra"},
+    "step": {
+        *("step_id", "source", "message", "reasoning_content", "tool_calls", "observation", "metrics"),
+        *("llm_call_count", "is_copied_context", "extra"),
+    },
+    "call": {"tool_call_id", "function_name", "arguments", "extra"},
+    "metrics": {"prompt_tokens", "completion_tokens", "prompt_token_ids", "completion_token_ids", "logprobs"},
+}
+"""Of ATIF 1.7 as published, whose readers refuse any other key; optional ones that are never written are left out."""
+
+
+def test_an_atif_document_has_no_key_that_its_readers_refuse(captured: Captured, tmp_path: Path) -> None:
+    for document in read_rows(exported(captured, Format.ATIF, tmp_path / "rows.jsonl")):
+        assert document.keys() <= ATIF_KEYS["trajectory"]
+        assert document["agent"].keys() <= ATIF_KEYS["agent"]
+        for step in document["steps"]:
+            assert step.keys() <= ATIF_KEYS["step"]
+            assert step["source"] == "agent" or step.keys() <= {"step_id", "source", "message"}
+            assert all(call.keys() <= ATIF_KEYS["call"] for call in step.get("tool_calls", ()))
+            assert step.get("metrics", {}).keys() <= ATIF_KEYS["metrics"]
+
+
 def test_a_response_holds_input_and_output_apart(captured: Captured, tmp_path: Path) -> None:
     documents = list(read_rows(exported(captured, Format.RESPONSES, tmp_path / "rows.jsonl")))
     for document in documents:
