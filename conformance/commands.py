@@ -34,7 +34,13 @@ def run(
         typer.Option(metavar="FILE|NAME", help="Profile of a system to judge; one per kind. Default: the reference."),
     ] = None,
     requirements: Annotated[str | None, typer.Option(metavar="SET", help="A frozen set, like 2026-12.")] = None,
-    covering: Annotated[str, typer.Option(metavar="IDS", help="Only these ids or families: STR-007,CAP.")] = "",
+    covering: Annotated[
+        str,
+        typer.Option(
+            metavar="IDS",
+            help="Only scenarios that reach these ids or families: STR-007,CAP. What else they reach is judged too.",
+        ),
+    ] = "",
     strict: Annotated[bool, typer.Option(help="SHOULD and MAY fail the run too.")] = False,
     with_project: Annotated[bool, typer.Option(help="This project's own decisions count for others too.")] = False,
     known_failures: Annotated[
@@ -83,9 +89,9 @@ def repro(
     ] = None,
     report: Annotated[Path, typer.Option(help="Where the report and its evidence go.")] = Path("report/repro"),
 ) -> None:
-    """Play one requirement or one scenario alone. Further arguments go to pytest (--tb=short, …).
+    """Play the scenarios of one requirement, or one scenario, alone. Further arguments go to pytest (--tb=short, …).
 
-    Exit status as for trackgauge run.
+    What else they reach is judged too. Exit status as for trackgauge run.
     """
     from conformance.gauge.launch import HOLD, ReportFolderError, launch
     from conformance.gauge.repro import ALONE, NothingToPlay, selection
@@ -296,7 +302,8 @@ def export(
 ) -> None:
     """Write rollouts as files for a trainer: one training sequence a row, or one document each.
 
-    arrow and parquet need the extra: pip install 'trackgauge[arrow]'. Exit status: 0 written; 2 what could not be.
+    arrow and parquet need pyarrow, the extra named arrow. A log directory or a proxy is one rollout; its outcome stands
+    in its rows, and one that failed has none. Exit status: 0 written, be it nothing; 2 what could not be.
     """
     from conformance.exports.errors import ExportError
     from conformance.exports.files import Format, write
@@ -325,7 +332,8 @@ def check_mask(
     """Check the loss mask of training rows: {tokens, mask, log_probs, …}.
 
     Equal lengths, mask of 0 and 1, a log prob exactly where mask is 1, each record once; with a ledger, each token that
-    is masked in was sampled there, once, behind its own prompt. Exit status: 0 sound; 1 a fault; 2 not readable.
+    is masked in was sampled there, once, behind its own prompt. Without one, tokens that nobody sampled
+    pass. Exit status: 0 sound; 1 a fault; 2 not readable.
     """
     from conformance.exports.errors import ExportError
     from conformance.exports.masks import check, summary
@@ -372,6 +380,11 @@ def fake_vllm() -> None:
 @app.command(context_settings=PASS_ON, add_help_option=False)
 def rebuild() -> None:
     """Rebuild rollouts from captured sessions, JSON lines in and out (trackgauge rebuild --help)."""
+
+
+@app.command(context_settings=PASS_ON, add_help_option=False)
+def rollout() -> None:
+    """Run a harness behind a capture proxy and collect what was captured (trackgauge rollout --help)."""
 
 
 def refuse(line: str) -> NoReturn:

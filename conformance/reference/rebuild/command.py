@@ -29,7 +29,7 @@ their own, where nothing else is wrong with them; what is not named there is wit
 Writes one JSON object a line: id, outcome (clean, partial, failed), withheld, reason, reason_code, error, excluded,
 notes, trajectories. A line that is no request is answered with an error, and the next line is read.
 
-  echo '{"id": "a", "source": {"log_dir": "traces"}}' | trackgauge rebuild --jsonl
+  echo '{"v": 1, "id": "a", "op": "rebuild", "source": {"log_dir": "traces"}}' | trackgauge rebuild --jsonl
 """
 
 

@@ -11,11 +11,14 @@ TEACHING = """\
 A rollout goes spawn → ready → run harness → tear down → collect, in one process on one node. What it needs is said in
 one JSON object; `trackgauge schema rollout-request` is its form, `trackgauge schema rollout-answer` that of the answer.
 
-  {"id": "r1", "folder": "out/r1", "model": "policy", "backends": ["http://127.0.0.1:8000"],
-   "proxy": {"spawn": {"command": ["trackgauge", "proxy"], "profile": "routes.yaml",
+  {"id": "r1", "folder": "/data/out/r1", "model": "policy", "backends": ["http://127.0.0.1:8000"],
+   "proxy": {"spawn": {"command": ["trackgauge", "proxy"], "profile": "/data/routes.yaml",
                        "variables": {"VLLM_BASE_URL": "{backend}/v1"}}},
    "harness": {"name": "opencode", "session": "own", "command": ["{python}", "-m", "fakes.harnesses", "opencode",
                "--base-url", "{base_url}", "--model", "{model}", "--task", "Find out why the build fails."]}}
+
+Give `folder` and `profile` as absolute paths: the proxy runs in a folder of its own, a Ray task on any node.
+The profile's base_url is ${VLLM_BASE_URL} here, and `model` is the name of its route (trackgauge proxy --help).
 
   trackgauge rollout SPEC.json          one rollout, or one a line of the file; answers on stdout
   trackgauge rollout --jsonl            requests on stdin as they come, answers in the order in which rollouts end
@@ -29,7 +32,7 @@ Two questions about what was collected are answered at once, whatever is under w
 `group-request`): {"id", "op": "verify", "collected": ANSWER} gives what a trainer reads of a rollout, and {"id", "op":
 "group", "task", "size", "members": [{"rollout", "response"}]} who of a group votes, is trained, and is run again.
 
-Exit status: 0 all were answered · 2 usage
+Exit status: 0 all were answered, failed and withheld ones too: read `outcome` · 2 usage
 """
 
 
