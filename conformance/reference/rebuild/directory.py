@@ -1,6 +1,7 @@
 """The records of a log directory, one file at a time: they count by the session they name, wherever they lie."""
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,11 @@ def from_directory(log_dir: Path) -> Sessions:
     except (OSError, ValueError) as error:
         raise TraceError(Rule.SOURCE, f"the log directory cannot be read: {error}") from None
     homes: dict[str, set[str]] = {}
+    raw = bytearray()  # one for all: a thousand buffers, each a little larger than the last, leave the heap in holes
     for file in files:
         try:
-            session = _take(file, sessions)
+            read_into(raw, file)
+            session = _take(raw, sessions)
         except (OSError, ValueError, RecursionError):
             lossy.add(file.parent.name)
             continue
@@ -47,9 +50,22 @@ def _folder_of(session_id: str) -> str:
     return sha256(session_id.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _take(file: Path, sessions: Sessions) -> Session | None:
-    """The session to which the file added a record; null where it holds something else. ValueError: it is damaged."""
-    raw = file.read_bytes()
+def read_into(raw: bytearray, file: Path) -> None:
+    """Makes ``raw`` the bytes of a file. Raises OSError."""
+    with file.open("rb", buffering=0) as opened:
+        size = os.fstat(opened.fileno()).st_size
+        del raw[size:]
+        raw.extend(bytes(size - len(raw)))
+        read = 0
+        with memoryview(raw) as view:
+            while read < size and (more := opened.readinto(view[read:])):
+                read += more
+        del raw[read:]
+        raw += opened.read()
+
+
+def _take(raw: bytearray, sessions: Sessions) -> Session | None:
+    """The session to which the text added a record; null where it holds something else. ValueError: it is damaged."""
     cut = sessions.reader.repeats.cut(raw)
     if cut is not None and _is_record(cut.record):
         session = sessions.session(cut.record["session_id"])

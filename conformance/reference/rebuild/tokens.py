@@ -95,17 +95,18 @@ def _split(node: Node, depth: int) -> Node:
     return upper
 
 
-def common_prefix(one: bytes, other: bytes) -> int:
-    """How many bytes two texts have in common from their beginnings."""
-    low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:
-        return high
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
+def common_prefix(one: bytes | bytearray, other: bytes | bytearray, start: int = 0) -> int:
+    """How many bytes of ``other`` stand in ``one`` from ``start`` on. Nothing is copied."""
+    low, high = 0, min(len(one) - start, len(other))
+    with memoryview(other) as view:
+        if one.startswith(view[:high], start):
+            return high
+        while low < high:
+            middle = (low + high + 1) // 2
+            if one.startswith(view[low:middle], start + low):
+                low = middle
+            else:
+                high = middle - 1
     return low
 
 

@@ -21,13 +21,16 @@ def pieces(answer: RebuildAnswer) -> Iterator[bytes]:
         return dict(value)
 
     text = json.dumps(answer, default=shape, separators=(",", ":"))
-    first, *rest = text.encode().split(f'"{place}"'.encode())
-    del text
     texts = PromptTexts()
-    yield first
-    for prompt, after in zip(prompts, rest, strict=True):
-        yield b"[" + texts.of(prompt) + b"]"
-        yield after
+    at, mark = 0, f'"{place}"'
+    for prompt in prompts:
+        until = text.index(mark, at)
+        yield text[at:until].encode()
+        at = until + len(mark)
+        yield b"["
+        yield texts.of(prompt)
+        yield b"]"
+    yield text[at:].encode()
     yield b"\n"
 
 

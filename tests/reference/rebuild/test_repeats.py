@@ -1,12 +1,14 @@
 """Records read without what they repeat are the records that a parser reads."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conformance.reference.rebuild.directory import read_into
 from conformance.reference.rebuild.errors import TraceError
 from conformance.reference.rebuild.reading import Reader
 from conformance.reference.rebuild.repeats import Cut
@@ -52,6 +54,33 @@ def test_a_record_that_goes_on_from_another_is_cut_to_what_is_new() -> None:
     assert cut is not None
     assert (len(cut.known), len(cut.new)) == (3, 2)
     is_the_record(turn, turns[1])
+
+
+def test_a_conversation_is_known_again_however_long_it_was_while_others_had_their_turns() -> None:
+    """Each keeps one text that grows, so that the records of one do not drive out those of another."""
+    reader = Reader()
+    chains = [[said("a", call("{}", call_id=f"{name}{n}")) for n in range(9)] for name in "abcd"]
+    for chain in chains:
+        for n in range(1, 9):
+            history = [m for turn in chain[:n] for m in (turn, result("x", turn["tool_calls"][0]["id"]))]
+            made = record(n, [system(), user("Go."), *history[:-1]], [1, 2, *range(10, 10 + n)], [7])
+            read(reader, compact(made))
+    for chain in chains:
+        history = [m for turn in chain for m in (turn, result("x", turn["tool_calls"][0]["id"]))]
+        made = record(9, [system(), user("Go."), *history[:-1]], [1, 2, *range(10, 19)], [7])
+        turn, cut = read(reader, compact(made))
+        assert turn is not None
+        assert cut is not None
+        assert len(cut.new) == 2
+        is_the_record(turn, made)
+
+
+def test_a_shorter_record_after_a_longer_one_is_read_to_its_own_end(tmp_path: Path) -> None:
+    raw = bytearray()
+    for text in (b"", b"x" * 5_000, b"short", b"", b"y" * 70_000, b"z" * 69_999):
+        (tmp_path / "file").write_bytes(text)
+        read_into(raw, tmp_path / "file")
+        assert raw == text
 
 
 ODD_TEXTS = ["", "ünïcödé 🙂", "\ud83d", '"messages":[', '"prompt_token_ids":[1,2]', "]", "},{", "\\", "\u2028"]
