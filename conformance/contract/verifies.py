@@ -140,7 +140,7 @@ class GroupRequest(_Line):
     id: str
     op: Literal["group"]
     task: str
-    size: int = Field(ge=1)
+    size: int = Field(ge=1, le=65_536)
     members: list[Member]
     most_attempts: int = Field(default=2, ge=1)
 

@@ -7,7 +7,7 @@ again. Only a member of which nothing came back is run again, by itself.
 import math
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from conformance.contract.verifies import GroupAnswer, GroupRequest, Member, MemberVerdict, Sequence
 
@@ -15,6 +15,12 @@ JSON = Any
 
 FEWEST_VOTES = 2
 """The mean of one reward tells nothing of it."""
+MOST_REWARD = 1e30
+"""Above it sums and differences of rewards leave the range of a trainer's float32."""
+MOST_LOG_PROB = 1e-3
+"""A log prob is at most 0, but for what rounding does."""
+NO_ENTRY = -9999.0
+"""What the engine writes where it has no log prob."""
 
 
 class NotTrained(Exception):
@@ -42,6 +48,8 @@ def judge(request: GroupRequest) -> GroupAnswer:
             why.pop(member.rollout, None)
         except NotTrained as error:
             why[member.rollout] = str(error)
+        except Exception as error:  # whatever a member holds, it costs nobody else
+            why[member.rollout] = f"it cannot be read: {type(error).__name__}"
     enough = len(samples) >= FEWEST_VOTES
     baseline = math.fsum(each.reward for each in samples.values()) / len(samples) if enough else None
     verdicts = [verdict(number, samples.get(number), why.get(number), baseline) for number in range(request.size)]
@@ -89,7 +97,7 @@ def sample_of(member: Member, task: str) -> Sample:
     if isinstance(identity, dict) and (identity.get("task"), identity.get("rollout")) != (task, member.rollout):
         raise NotTrained("it belongs to another group")
     reward = response.get("reward")
-    if isinstance(reward, bool) or not isinstance(reward, int | float) or not math.isfinite(reward):
+    if isinstance(reward, bool) or not isinstance(reward, int | float) or not abs(reward) <= MOST_REWARD:
         raise NotTrained("no reward")
     return Sample(member.rollout, float(reward), sequences_of(response))
 
@@ -107,8 +115,9 @@ def sequences_of(response: dict[str, JSON]) -> list[Sequence]:
 
 def _sequence_or_none(subagent: dict[str, JSON]) -> Sequence | None:
     """A subagent that cannot be trained takes nobody with it."""
+    session_id = subagent.get("session_id")
     try:
-        return sequence_of(subagent["output"], subagent.get("session_id"))
+        return sequence_of(subagent["output"], session_id if isinstance(session_id, str) else None)
     except NotTrained:
         return None
 
@@ -122,7 +131,9 @@ def sequence_of(items: Many[JSON], session_id: str | None) -> Sequence:
         generation = item.get("generation_token_ids") if isinstance(item, dict) else None
         if not generation:
             continue
-        prompt, probabilities = item.get("prompt_token_ids") or [], item.get("generation_log_probs") or []
+        prompt, probabilities = item.get("prompt_token_ids"), item.get("generation_log_probs")
+        if not (_are_ids(prompt) and _are_ids(generation) and _are_log_probs(probabilities)):
+            raise NotTrained("its tokens are none that an engine gives")
         if len(probabilities) != len(generation) or prompt[: len(tokens)] != tokens:
             raise NotTrained("its tokens do not continue one another")
         context = len(prompt) - len(tokens)
@@ -132,3 +143,14 @@ def sequence_of(items: Many[JSON], session_id: str | None) -> Sequence:
     if not tokens:
         raise NotTrained("not one generated item")
     return Sequence(session_id=session_id, tokens=tokens, mask=mask, log_probs=log_probs)
+
+
+def _are_ids(values: JSON) -> TypeGuard[list[int]]:
+    """A bool, and a float that is whole, equal an id and are none."""
+    return isinstance(values, list) and set(map(type, values)) == {int} and min(values) >= 0
+
+
+def _are_log_probs(values: JSON) -> TypeGuard[list[float]]:
+    if not isinstance(values, list) or not set(map(type, values)) <= {int, float} or NO_ENTRY in values:
+        return False
+    return all(-math.inf < value <= MOST_LOG_PROB for value in values)  # which NaN is not

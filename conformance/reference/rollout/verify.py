@@ -1,10 +1,11 @@
 """The verify response: what a trainer gets of one rollout, with all that may not count marked where trainers look."""
 
 import json
+import math
 from typing import Any
 
 from conformance.contract.rebuilds import Trajectory
-from conformance.contract.rollouts import Collected, Stage
+from conformance.contract.rollouts import Collected, Ended, Stage
 from conformance.contract.verifies import (
     OF_TOKENS,
     MaskReason,
@@ -28,6 +29,8 @@ FLAGS = {
     "oom_killed": MaskReason.OOM_KILLED,
     "eval_oom_killed": MaskReason.EVAL_OOM_KILLED,
 }
+SIGNALS = range(129, 129 + 64)
+"""Exit codes with which a shell or a container tells that a command was ended by a signal."""
 CUT_SHORT = {"max_iteration": MaskReason.MAX_ITERATION, "context_window": MaskReason.CONTEXT_WINDOW}
 """Kinds of agent errors after which a solved task is none that the agent has finished."""
 
@@ -93,7 +96,8 @@ def token_reasons(collected: Collected, main: Trajectory | None) -> list[MaskRea
     if collected.outcome is Outcome.FAILED or main is None:
         return [MaskReason.TRACE_FAILED]
     reasons = []
-    if collected.withheld or collected.outcome is not Outcome.CLEAN or main.withheld:
+    uncollected = collected.error is not None and collected.error.stage is Stage.COLLECT
+    if uncollected or collected.withheld or collected.outcome is not Outcome.CLEAN or main.withheld:
         reasons.append(MaskReason.TRACE_WITHHELD)
     if not has_generation(main):
         reasons.append(MaskReason.NO_GENERATION)
@@ -105,7 +109,7 @@ def token_reasons(collected: Collected, main: Trajectory | None) -> list[MaskRea
 def reward_reasons(collected: Collected) -> list[MaskReason]:
     """Why the reward says nothing of the policy."""
     metrics = collected.metrics
-    reasons = [reason for flag, reason in FLAGS.items() if metrics.get(flag) is True]
+    reasons = [reason for flag, reason in FLAGS.items() if metrics.get(flag) not in (None, False)]
     if collected.harness is not None and collected.harness.timed_out:
         reasons.append(MaskReason.AGENT_TIMED_OUT)
     if collected.evaluation is not None and collected.evaluation.timed_out:
@@ -113,11 +117,17 @@ def reward_reasons(collected: Collected) -> list[MaskReason]:
     kind = metrics.get("agent_error_kind")
     if isinstance(kind, str) and kind in CUT_SHORT and metrics.get("resolved") is True:
         reasons.append(CUT_SHORT[kind])
-    if collected.error is not None and collected.error.stage in ABORTING:
+    killed = any(each is not None and is_killed(each) for each in (collected.harness, collected.evaluation))
+    if killed or (collected.error is not None and collected.error.stage in ABORTING):
         reasons.append(MaskReason.ABORTED)
-    if collected.reward is None:
+    if collected.reward is None or not math.isfinite(collected.reward):
         reasons.append(MaskReason.NO_REWARD)
     return list(dict.fromkeys(reasons))
+
+
+def is_killed(ended: Ended) -> bool:
+    """Ended by a signal: what it had come to until then says nothing, as when memory ran out."""
+    return ended.exit_code is not None and (ended.exit_code < 0 or ended.exit_code in SIGNALS)
 
 
 def trace_error(collected: Collected, main: Trajectory | None, reasons: list[MaskReason]) -> str | None:

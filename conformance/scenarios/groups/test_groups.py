@@ -6,6 +6,12 @@ from conformance.scenarios.groups.groups import Answer, Group, Response, beside,
 from conformance.scenarios.masking.collected import pairs, trajectory
 from conformance.systems.runner import RunnerUnderTest
 
+NO_ENGINES = {
+    "prompt_token_ids": (-1, True, "7", None),
+    "generation_token_ids": (-1, True, 2.0, "7", None),
+    "generation_log_probs": (float("nan"), float("-inf"), -9999.0, 0.5, False, "-0.5", None),
+}
+
 
 @covers("GRP-001", "GRP-002", "GRP-003", "GRP-005", "GRP-013", "GRP-017")
 async def test_a_group_of_16_with_a_masked_member_goes_on_with_15(runner: RunnerUnderTest, check: Check) -> None:
@@ -93,9 +99,24 @@ async def test_a_member_without_proper_tokens_counts_for_nothing(runner: RunnerU
     await _counts_for_nothing(runner, check, "GRP-008", odd)
 
 
+@covers("GRP-005", "GRP-018")
+async def test_numbers_that_no_engine_gives_cost_their_member_alone(runner: RunnerUnderTest, check: Check) -> None:
+    odd = {}
+    for key, values in NO_ENGINES.items():
+        for value in values:
+            items = trajectory(turns=2)["items"][1:]
+            last = [item for item in items if "prompt_token_ids" in item][-1]
+            last[key] = [*last[key][:-1], value]
+            odd[f"{value!r} among {key}"] = response(response={"output": items})
+        items = trajectory(turns=1)["items"][1:]
+        next(item for item in items if "prompt_token_ids" in item)[key] = 7
+        odd[f"a number for {key}"] = response(response={"output": items})
+    await _counts_for_nothing(runner, check, "GRP-018", odd)
+
+
 @covers("GRP-005", "GRP-009")
 async def test_a_reward_that_is_no_number_has_no_vote(runner: RunnerUnderTest, check: Check) -> None:
-    odd = {f"reward {told!r}": response(told) for told in (None, float("nan"), float("inf"), True, "1.0")}
+    odd = {f"reward {told!r}": response(told) for told in (None, float("nan"), float("inf"), True, "1.0", 10**400)}
     await _counts_for_nothing(runner, check, "GRP-009", odd)
 
 

@@ -35,6 +35,10 @@ async def test_a_rollout_that_broke_off_is_no_evidence(runner: RunnerUnderTest, 
         f"it failed at {stage}": collected(trajectory(), error={"stage": stage, "message": "killed"}, reward=0.0)
         for stage in ("spawn", "ready", "harness", "task")
     }
+    for who in ("harness", "evaluation"):
+        for code in (-9, 128 + 9, 128 + 15):
+            killed = {who: {"exit_code": code, "timed_out": False, "log": ""}}
+            cases[f"{who} ended by a signal, exit code {code}"] = collected(trajectory(), reward=0.0, **killed)
     await _no_evidence(runner, check, "MSK-011", cases)
 
 

@@ -71,6 +71,13 @@ def test_a_group_of_16_with_one_masked_member_keeps_15() -> None:
         response(response={"output": [item([1], [2]), item([9, 9, 9], [3])]}),
         response(group={"task": "other", "rollout": 2}),
         response(group={"task": "t", "rollout": 1}),
+        response(10**400),
+        response(1e308),
+        response(response={"output": [{**item([1], [2]), "generation_log_probs": [float("nan")]}]}),
+        response(response={"output": [{**item([1], [2]), "generation_token_ids": 5}]}),
+        response(response={"output": [{**item([1], [2]), "prompt_token_ids": 5}]}),
+        response(response={"output": [{**item([1], [2]), "generation_token_ids": [True]}]}),
+        response(response={"output": [item([], [2])]}),
         {},
     ],
 )

@@ -161,7 +161,7 @@ def test_a_reward_that_is_no_evidence_masks_the_sample_and_not_its_tokens(
 
 
 @pytest.mark.parametrize(
-    "metrics", [{"agent_error_kind": "max_iteration"}, {"agent_error_kind": []}, {"oom_killed": 1}]
+    "metrics", [{"agent_error_kind": "max_iteration"}, {"agent_error_kind": []}, {"oom_killed": 0}]
 )
 def test_metrics_that_say_nothing_mask_nothing(metrics: dict[str, Any]) -> None:
     assert not answer(collected(metrics=metrics)).mask_sample
@@ -176,3 +176,24 @@ def test_a_rollout_that_was_not_to_be_captured_is_left_as_it_is() -> None:
     assert told.response.metadata is None
     assert told.subagent_trajectories is None
     assert told.responses_create_params == {"input": "as it was"}
+
+
+@pytest.mark.parametrize(
+    "doubtful",
+    [
+        {"metrics": {"oom_killed": 1}},
+        {"reward": float("nan")},
+        {"reward": float("inf")},
+        {"harness": Ended(exit_code=-9)},
+        {"harness": Ended(exit_code=137)},
+        {"evaluation": Ended(exit_code=-15)},
+        {"error": Failure(stage=Stage.COLLECT, message="torn")},
+    ],
+)
+def test_what_says_that_something_broke_masks_though_all_else_looks_whole(doubtful: dict[str, Any]) -> None:
+    assert answer(collected(**doubtful)).mask_sample
+
+
+@pytest.mark.parametrize("code", [0, 1, 128, 255])
+def test_an_exit_code_of_the_harness_s_own_masks_nothing(code: int) -> None:
+    assert not answer(collected(harness=Ended(exit_code=code))).mask_sample
