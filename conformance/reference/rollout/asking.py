@@ -1,6 +1,8 @@
 """What a proxy is asked over HTTP: a session where it was attached to, and the context length of its model."""
 
 import json
+from queue import Empty, Queue
+from threading import Thread
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -8,6 +10,7 @@ from urllib.request import ProxyHandler, build_opener
 
 LIMITS_SECONDS = 30.0
 RECORDS_SECONDS = 60.0
+MOST_BYTES = 1 << 31
 JSON = Any
 
 
@@ -44,9 +47,34 @@ def envelope(base_url: str, session: str) -> JSON:
 
 
 def _get(url: str, seconds: float) -> JSON:
+    """In a thread: the time-out of a socket starts anew with every byte, and a proxy may send one now and then."""
+    answers: Queue[JSON | NoAnswer] = Queue()
+
+    def ask() -> None:
+        try:
+            answers.put(_got(url, seconds))
+        except NoAnswer as error:
+            answers.put(error)
+
+    Thread(target=ask, daemon=True).start()
+    try:
+        answer = answers.get(timeout=seconds)
+    except Empty:
+        raise NoAnswer(f"{url}: no whole answer in {seconds:g} s") from None
+    if isinstance(answer, NoAnswer):
+        raise answer
+    return answer
+
+
+def _got(url: str, seconds: float) -> JSON:
     try:
         with build_opener(ProxyHandler({})).open(url, timeout=seconds) as response:
-            return json.loads(response.read())
+            text = response.read(MOST_BYTES + 1)
+            if len(text) > MOST_BYTES:
+                raise NoAnswer(f"{url} answered with more than {MOST_BYTES} bytes")
+            return json.loads(text)
+    except NoAnswer:
+        raise
     except HTTPError as error:
         error.close()
         raise NoAnswer(f"{url} answered {error.code}", error.code) from None

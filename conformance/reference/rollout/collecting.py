@@ -5,6 +5,8 @@ Nothing here raises: what cannot be had is said in the answer, and costs nothing
 
 import json
 import math
+import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,9 @@ from conformance.reference.rollout import asking
 from conformance.reference.rollout.failures import unforeseen
 
 JSON = Any
+
+MOST_BYTES = 1 << 28
+MOST_VERDICT_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,9 @@ def from_proxy(base_url: str, session: str) -> RebuildAnswer | Failure:
         found = asking.envelope(base_url, session)
     except asking.NoAnswer as error:
         return Failure(stage=Stage.COLLECT, message=f"session {session}: {error}")
+    if isinstance(found, dict) and found.get("session_id") != session:
+        why = f"session {session}: the proxy answered with session {found.get('session_id')!r}"
+        return Failure(stage=Stage.COLLECT, message=" ".join(why.split()))
     return _rebuilt(Source(sessions=[]) if found is None else Source(envelope=found))
 
 
@@ -52,15 +60,34 @@ def from_workspace(workspace: Path, harness: Harness) -> Left:
     patch, metrics, warnings = None, {}, []
     if harness.patch is not None:
         try:
-            patch = (workspace / harness.patch).read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError as error:
-            warnings.append(f"no patch: {harness.patch}: {error.strerror}")
+            patch = _contents(workspace / harness.patch).decode("utf-8", "surrogateescape")
+        except (OSError, ValueError) as error:
+            warnings.append(f"no patch: {harness.patch}: {error}")
     if harness.metrics is not None:
         try:
-            metrics = _object((workspace / harness.metrics).read_bytes())
+            metrics = _object(_contents(workspace / harness.metrics))
         except (OSError, ValueError, RecursionError) as error:
             warnings.append(f"no metrics: {harness.metrics}: {error}")
     return Left(patch, metrics, tuple(warnings))
+
+
+def _contents(path: Path) -> bytes:
+    """Of a file of reasonable size. Raises OSError, and ValueError for a pipe or device that a harness left there."""
+    # Not blocking: a pipe that nobody writes to is opened at once, and then refused.
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError("expected a file, seen a pipe, device or folder")
+        if about.st_size > MOST_BYTES:
+            raise ValueError(f"expected at most {MOST_BYTES} bytes, seen {about.st_size}")
+        return file.read(MOST_BYTES)
+
+
+def end_of(log: Path) -> bytes:
+    """As much of it as a verdict may take. Raises OSError."""
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_VERDICT_BYTES))
+        return file.read(MOST_VERDICT_BYTES)
 
 
 def verdict_of(output: bytes) -> tuple[float | None, dict[str, JSON], str | None]:
@@ -79,7 +106,7 @@ def verdict_of(output: bytes) -> tuple[float | None, dict[str, JSON], str | None
 
 
 def _object(text: bytes) -> dict[str, JSON]:
-    found = json.loads(text)
+    found = json.loads(text, parse_constant=lambda _: None)  # NaN and infinities are no JSON, here nor in the answer
     if not isinstance(found, dict):
         raise ValueError(f"expected an object, seen {type(found).__name__}")
     return found

@@ -18,6 +18,8 @@ SET_PDEATHSIG = 1
 SET_CHILD_SUBREAPER = 36
 AGAIN_SECONDS = 0.02
 """How often KILL is repeated for what was forked in the meantime."""
+LONGEST_SECONDS = 3600.0
+"""Of one wait, since a select takes no number that is as large as a grace may be."""
 
 
 def keep(command: list[str], told: int, grace: float) -> None:
@@ -35,7 +37,7 @@ def keep(command: list[str], told: int, grace: float) -> None:
             return
         if code is not None and deadline is None:
             deadline = ending(grace)
-        wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+        wait = None if deadline is None else min(LONGEST_SECONDS, max(0.0, deadline - time.monotonic()))
         ready = select.select([awake, 0] if deadline is None else [awake], [], [], wait)[0]
         told_to = signal.SIGTERM in os.read(awake, 512) if awake in ready else False
         if deadline is None and (told_to or 0 in ready):

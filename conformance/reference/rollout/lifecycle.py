@@ -14,7 +14,7 @@ from conformance.contract.rollouts import Collected, Ended, Failure, RolloutRequ
 from conformance.contract.vocabulary import Outcome
 from conformance.reference.rollout import asking, attaching, collecting, running, settings
 from conformance.reference.rollout.failures import RolloutFailed, unforeseen
-from conformance.reference.rollout.spawning import spawn
+from conformance.reference.rollout.spawning import SpawnedProxy, spawn
 
 MOST_OUTPUT = 32_000
 """Of a call, as harnesses ask for: a quarter of the context, and never more than this."""
@@ -165,8 +165,17 @@ def _proxy(rollout: Rollout) -> Iterator[Routed | None]:
         proxy = spawn(asked.spawn, rollout.folder, sources)
         try:
             yield Routed(f"http://{proxy.host}:{proxy.port}", proxy.host, proxy.port, proxy.log_dir)
+            _refuse_if_ended(proxy)
         finally:
             proxy.kept.end()
+
+
+def _refuse_if_ended(proxy: SpawnedProxy) -> None:
+    """Whatever the harness came to behind a proxy that ended under it says nothing. Raises RolloutFailed."""
+    code = proxy.kept.ended(0)
+    if code is not None:
+        why = f"the proxy ended with exit code {code} while the harness ran; its log is {proxy.kept.log}"
+        raise RolloutFailed(Stage.HARNESS, why, exit_code=code, tail=proxy.kept.tail())
 
 
 def _ask_limits(rollout: Rollout, routed: Routed) -> None:
@@ -183,9 +192,10 @@ def _evaluate(rollout: Rollout) -> None:
         return
     log = rollout.folder / "evaluation.log"
     try:
+        log.unlink(missing_ok=True)  # what a harness put there would be read as the verdict
         values = {**rollout.values(None), "session": None}
         rollout.evaluation = running.run(evaluation, Stage.EVALUATION, rollout.workspace, log, values)
-        rollout.reward, rollout.metrics, warning = collecting.verdict_of(log.read_bytes())
+        rollout.reward, rollout.metrics, warning = collecting.verdict_of(collecting.end_of(log))
     except RolloutFailed as error:
         warning = f"no reward: {error}"
     except Exception as error:  # a fault of ours costs the reward, never the tokens

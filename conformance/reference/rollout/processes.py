@@ -1,5 +1,6 @@
 """The commands of a rollout, each under a keeper that ends it when the task ends."""
 
+import ctypes
 import os
 import select
 import signal
@@ -7,13 +8,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+
+from conformance.reference.rollout.keeper import AGAIN_SECONDS, SET_CHILD_SUBREAPER
+from conformance.reference.rollout.keeper import below as descendants
 
 KEEPER = Path(__file__).with_name("keeper.py")
 MARGIN_SECONDS = 20.0
 """Beyond the grace, before the keeper itself is given up: it needs a few milliseconds."""
 SLICE_SECONDS = 0.25
 TAIL_BYTES = 4000
+GET_CHILD_SUBREAPER = 37
+
+KEEPERS: set[int] = set()
+"""Of this process, under way."""
 
 
 class CannotRun(Exception):
@@ -64,6 +73,9 @@ class Kept:
         except subprocess.TimeoutExpired:
             self._keeper.kill()  # the kernel then kills the command
             self._keeper.wait()
+        KEEPERS.discard(self._keeper.pid)
+        if self._keeper.returncode:
+            _kill_orphans()
         try:
             return self.ended(MARGIN_SECONDS)
         except CannotRun:
@@ -108,7 +120,31 @@ def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Pat
         raise CannotRun(str(error)) from None
     finally:
         os.close(there)
+    KEEPERS.add(keeper.pid)
     return Kept(keeper, here, log, grace)
+
+
+def adopt_orphans() -> None:
+    """For a process that is a rollout's alone: what a keeper that was killed leaves behind comes to this process."""
+    ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _kill_orphans() -> None:
+    """Of a keeper that was killed, in a process that adopts: all below this one but other keepers and theirs."""
+    adopts = ctypes.c_int()
+    ctypes.CDLL(None).prctl(GET_CHILD_SUBREAPER, ctypes.byref(adopts), 0, 0, 0)
+    while adopts and (orphans := _orphans()):
+        for pid in orphans:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        time.sleep(AGAIN_SECONDS)
+
+
+def _orphans() -> set[int]:
+    kept = {below for keeper in KEEPERS for below in (keeper, *descendants(keeper))}
+    return set(descendants(os.getpid())) - kept
 
 
 def tail_of(log: Path) -> str:

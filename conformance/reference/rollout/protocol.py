@@ -52,11 +52,16 @@ def request_in(line: bytes) -> RolloutRequest | CancelRequest:
         raise NoRequest(name, f"{'.'.join(map(str, first['loc'])) or 'the request'}: {first['msg']}") from None
     if request.v != PROTOCOL_VERSION:
         raise NoRequest(name, f"v must be {PROTOCOL_VERSION}, seen {request.v}")
-    if isinstance(request, VerifyRequest):
-        raise NoRequest(name, "a question", verify(request))
-    if isinstance(request, GroupRequest):
-        raise NoRequest(name, "a question", judge(request))
+    if isinstance(request, VerifyRequest | GroupRequest):
+        raise NoRequest(name, "a question", _answer_to(request))
     return request
+
+
+def _answer_to(question: VerifyRequest | GroupRequest) -> BaseModel:
+    try:
+        return verify(question) if isinstance(question, VerifyRequest) else judge(question)
+    except Exception as error:  # a fault of ours costs this answer, never the rollouts that are under way
+        return refused(question.id, f"{question.op} failed: {type(error).__name__}: {error}")
 
 
 def refused(identity: str, message: str) -> Collected:

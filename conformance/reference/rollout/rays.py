@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, BinaryIO
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -83,7 +84,8 @@ class _Serving:
         self._answers = answers
         self._dealer = Dealer()
         self._remote = ray.remote(rollout).options(**OPTIONS)
-        self._streams: dict[str, JSON] = {}
+        self._streams: dict[int, tuple[str, JSON]] = {}  # by number: two rollouts may have one id
+        self._numbers = count()
         self._going: set[asyncio.Task[None]] = set()
         self._ending = False
 
@@ -107,7 +109,7 @@ class _Serving:
     def _end(self, waiting: "asyncio.Queue[bytes | None]") -> None:
         self._ending = True
         waiting.put_nowait(None)
-        for stream in self._streams.values():
+        for _, stream in self._streams.values():
             ray.cancel(stream)
 
     def _take(self, line: bytes) -> None:
@@ -121,8 +123,9 @@ class _Serving:
                 self._write(line_of(not_begun(request)))
             return
         if isinstance(request, CancelRequest):
-            if request.id in self._streams:
-                ray.cancel(self._streams[request.id])
+            for identity, stream in self._streams.values():
+                if identity == request.id:
+                    ray.cancel(stream)
             return
         task = asyncio.get_running_loop().create_task(self._follow(request))
         self._going.add(task)
@@ -131,7 +134,8 @@ class _Serving:
     async def _follow(self, request: RolloutRequest) -> None:
         """From submission to the answer, which comes whatever becomes of the worker."""
         backend = self._dealer.deal(request.backends)
-        stream = self._streams[request.id] = self._remote.remote(request.model_dump_json().encode(), backend)
+        number, stream = next(self._numbers), self._remote.remote(request.model_dump_json().encode(), backend)
+        self._streams[number] = (request.id, stream)
         answer: bytes | None = None
         why = "the task ended before it answered"
         try:
@@ -146,7 +150,7 @@ class _Serving:
             why = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
         except Exception as error:  # what reaches the driver as itself, such as an interrupted task
             why = f"{type(error).__name__}: {error}"
-        del self._streams[request.id]
+        del self._streams[number]
         if answer is None:
             answer = line_of(ended_by_others(request.id, why, captured=lifecycle.is_captured(request)))
         self._write(answer)

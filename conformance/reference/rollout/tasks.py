@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from conformance.contract.rollouts import Collected, RolloutRequest, TaskStarted
 from conformance.reference.rollout import lifecycle
+from conformance.reference.rollout.processes import adopt_orphans
 from conformance.reference.rollout.protocol import ended_by_others, line_of, refused
 
 SET_PDEATHSIG = 1
@@ -125,6 +126,7 @@ def _become_a_task(starter: int, mouth: int) -> None:
     ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != starter:
         os._exit(1)
+    adopt_orphans()
     os.setsid()  # Ctrl-C is for the starter, which tells its tasks
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -12,8 +12,18 @@ import pytest
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.world import World
+from conformance.scenarios.rebuild.sessions import Session
 from conformance.scenarios.spawn.puppets import Puppet
-from conformance.scenarios.spawn.rollouts import Rollouts, all_gone, answer_soon, is_lost, rollouts, stage_of, verdict
+from conformance.scenarios.spawn.rollouts import (
+    Rollouts,
+    all_gone,
+    answer_soon,
+    is_lost,
+    records_of,
+    rollouts,
+    stage_of,
+    verdict,
+)
 from conformance.systems.runner import Going, RunnerUnderTest
 
 JSON = Any
@@ -130,3 +140,24 @@ async def test_a_runner_that_is_told_to_end_tears_down_and_answers(world: World,
             check("SPN-024", is_lost(answer), expected="failed, withheld, no reward", seen=answer["outcome"])
     finally:
         await asyncio.to_thread(runner.close)
+
+
+@covers("SPN-039")
+async def test_a_proxy_that_ends_under_its_harness_takes_the_sample_from_training(
+    runner: RunnerUnderTest, tmp_path: Path, check: Check
+) -> None:
+    async with rollouts(runner, tmp_path) as asked:
+        for where, code in (("killed", 1), ("killed, and the harness thinks nothing of it", 0), ("ended by itself", 1)):
+            going, proxy, harness = await asked.raised(evaluation=verdict(0.0))
+            session = Session(harness.told["arguments"][1])
+            session.turns(2)
+            await proxy.do("write", files=records_of(session, proxy.log_dir))
+            if where == "ended by itself":
+                await proxy.do("leave")
+            else:
+                os.kill(proxy.told["pid"], signal.SIGKILL)
+            await proxy.is_gone()
+            await harness.do("leave", code=code)
+            answer = await going.answer()
+            seen = [answer["withheld"], bool(answer["error"] and answer["reason"])]
+            check.equal("SPN-039", expected=[True, True], seen=seen, where=f"{where}: withheld, a reason")
