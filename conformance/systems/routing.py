@@ -38,7 +38,8 @@ DEFAULTS: Mapping[str, JSON] = {"format": "openai", "api_key": "none-needed", "t
 class Route:
     """One entry of ``routes``: the model name that clients ask for, and what it stands for.
 
-    ``timeout_secs`` and ``ping_secs`` are seconds; ``injection`` is how chains are continued; None leaves a key out.
+    ``timeout_secs`` and ``ping_secs`` are seconds; ``injection`` is how chains are continued, and without
+    ``names_parsers`` the route does not say how answers are read; None leaves a key out.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Route:
     api_key: str | None = None
     base_url: str | None = None
     injection: str | None = None
+    names_parsers: bool = True
 
     def entry(self, engine_url: str) -> dict[str, JSON]:
         """In the contract's form, without what is not set."""
@@ -69,6 +71,8 @@ class Route:
             "ping_secs": self.ping_secs,
             **({} if self.injection is None else {**INJECTION_KEYS, "injection_transport": self.injection}),
         }
+        if not self.names_parsers:
+            keys |= dict.fromkeys(("tool_parser", "reasoning_parser"))
         return {key: value for key, value in keys.items() if value is not None}
 
 
@@ -96,6 +100,7 @@ SHARED_ROUTES = (
     Route("spoken-small", tenant="spoken", target=SMALL),
     Route("continued", tenant="continued", injection="completions", extra_body={"top_k": 40, "min_p": 0.05}),
     Route("continued-pinned", tenant="continued", injection="completions", pins={"temperature": 0.75, "top_p": 0.9}),
+    Route("continued-unread", tenant="continued", injection="completions", names_parsers=False),
     Route("continued-short", tenant="short", injection="completions"),
     Route("spliced", tenant="spliced", injection="prefix_chat", extra_body={"temperature": 1.0, "top_p": 1.0}),
     Route("spliced-in-vain", tenant="continued", injection="prefix_chat"),

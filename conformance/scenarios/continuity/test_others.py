@@ -56,11 +56,13 @@ EDITS: dict[str, tuple[str, Callable[[Messages], Messages]]] = {
 }
 
 
-@covers(*(f"CON-{number:03}" for number in range(24, 35)))
+@covers(*(f"CON-{number:03}" for number in range(24, 35)), "CON-049")
 async def test_only_the_call_that_ends_a_history_lends_its_tokens(scene: Scene, check: Check) -> None:
     each = transports(scene)
     await asyncio.gather(*(scene.script("continuity/others", tenant=one.tenant) for one in each))
-    await asyncio.gather(*(judge(scene, check, one) for one in each for judge in (_edits, _retries, _twins, _agents)))
+    await asyncio.gather(
+        *(judge(scene, check, one) for one in each for judge in (_edits, _retries, _twins, _agents, _thinkers))
+    )
 
 
 async def _edits(scene: Scene, check: Check, transport: Transport) -> None:
@@ -118,6 +120,20 @@ async def _retries(scene: Scene, check: Check, transport: Transport) -> None:
 def _behind(messages: Messages, call: Asked, text: str) -> Messages:
     answer = {"role": "assistant", "content": call.reply.text}
     return [*messages, answer, {"role": "user", "content": text}]
+
+
+async def _thinkers(scene: Scene, check: Check, transport: Transport) -> None:
+    """Two first calls answered in the same words behind other thoughts, which the history tells; both gone on with."""
+    talk = Talk(scene, transport.model, transport.tenant, 4)
+    opening = talk.messages()
+    firsts = await asyncio.gather(talk.asked(opening), talk.asked(opening))
+    heard = [talk.tongue.heard(first.reply) for first in firsts]
+    if heard[0].text != heard[1].text or heard[0].reasoning == heard[1].reasoning:
+        raise Inconclusive("two first calls were not answered in the same words behind other thoughts")
+    for first, one in zip(firsts, heard, strict=True):
+        call = await talk.asked([*opening, *one.again, {"role": "user", "content": "Go on."}])
+        where = f"{transport.model}, the same words behind other thoughts"
+        check.that("CON-049", continuity.plain_or_from(first.row, call.row, call.plain), where)
 
 
 async def _twins(scene: Scene, check: Check, transport: Transport) -> None:

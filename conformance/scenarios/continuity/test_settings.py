@@ -51,7 +51,7 @@ def _limit(row: Row) -> JSON:
     return body.get("max_completion_tokens", body.get("max_tokens"))
 
 
-@covers("CON-011", "CON-012", "CON-013", "CON-014", "CON-015", "CON-016", "CON-017", "CON-018", "CON-019")
+@covers("CON-011", "CON-012", "CON-013", "CON-014", "CON-015", "CON-016", "CON-017", "CON-018", "CON-019", "CON-050")
 async def test_settings_hold_on_every_turn(scene: Scene, check: Check) -> None:
     await asyncio.gather(
         *(scene.script("continuity/settings", tenant=each.tenant) for each in transports(scene)),
@@ -61,7 +61,7 @@ async def test_settings_hold_on_every_turn(scene: Scene, check: Check) -> None:
     await asyncio.gather(*(_sampling(scene, check, each) for each in transports(scene)))
     if BY_COMPLETIONS in transports(scene):
         await asyncio.gather(
-            _pins(scene, check), _limits(scene, check), _room(scene, check), _unlike(scene, check), _forms(scene, check)
+            *(judge(scene, check) for judge in (_pins, _limits, _room, _unlike, _forms, _unread)),
         )
 
 
@@ -138,6 +138,15 @@ async def _unlike(scene: Scene, check: Check) -> None:
             end = rows[0]["generation_token_ids"][-1]
             check.that("CON-017", continuity.adds(rows[0], rows[1], plain[1], 1, end), "thinking switched off")
     check.equal("CON-018", expected=heard["policy-model"], seen=heard[BY_COMPLETIONS.model])
+
+
+async def _unread(scene: Scene, check: Check) -> None:
+    """A route that does not say how the engine reads answers."""
+    heard = {}
+    for model, tenant in (("continued-unread", BY_COMPLETIONS.tenant), ("policy-model", "main")):
+        told = await _run(Talk(scene, model, tenant, 9))
+        heard[model] = [[one.text, one.reasoning, [list(call[1:]) for call in one.calls]] for one in told]
+    check.equal("CON-050", expected=heard["policy-model"], seen=heard["continued-unread"])
 
 
 async def _forms(scene: Scene, check: Check) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from conformance.reference.capture import jsontext
 from conformance.reference.capture.config import Injection
 from conformance.reference.capture.continuity.chains import Spoken, Turn
-from conformance.reference.capture.continuity.completions import chat_answer, completion_request
+from conformance.reference.capture.continuity.completions import chat_answer, completion_request, reads_otherwise
 from conformance.reference.capture.continuity.counts import Counts
 from conformance.reference.capture.continuity.learning import Learned, key_of, learned
 from conformance.reference.capture.continuity.memory import Memory
@@ -127,6 +127,8 @@ class Asking:
             raise NotContinued(reason)
         if before.rendering != self._rendering:
             raise NotContinued(Plain.RENDERING_CHANGED)
+        if self.injection.transport == "completions" and reads_otherwise(body, self.injection, before):
+            raise NotContinued(Fallback.PARSERS_DIFFER)
         try:
             addition = await self.continuity.renderer.addition(route, body, before.depth)
             history, prompt = await self.continuity.workers.run(lambda: _prompt_of(before, addition))

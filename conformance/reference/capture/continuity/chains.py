@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from itertools import chain as joined
 
 from conformance.reference.capture.continuity.sameness import agrees
-from conformance.reference.capture.jsontext import JSONObject
+from conformance.reference.capture.jsontext import JSON, JSONObject
+
+REASONING_KEYS = ("reasoning", "reasoning_content")
+"""Where a message of a history may tell what was thought before it."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,8 @@ class Turn:
     """One answered call. Messages and tokens are those beyond the ``parent``'s; the answer stands last.
 
     ``generated`` counts the tokens of the answer. ``self_ended``: the model itself ended it, so that its last token is
-    the end of a turn. ``rendering`` names all but the messages that its prompt was rendered with.
+    the end of a turn. ``rendering`` names all but the messages that its prompt was rendered with. ``reasoning`` is what
+    was thought before the answer; it is in no message.
     """
 
     parent: "Turn | None"
@@ -42,16 +46,21 @@ class Turn:
     rendering: str | None
     depth: int
     number: int
+    uuid: str
+    reasoning: str | None = None
     delivered: bool = True
     children: list["Turn"] = field(default_factory=list)
 
-    def history(self) -> list[int]:
-        """Prompt and generation."""
-        pieces = []
+    def chain(self) -> "Iterator[Turn]":
+        """This turn and all that it continues, back to the first."""
         turn: Turn | None = self
         while turn is not None:
-            pieces.append(turn.ids)
+            yield turn
             turn = turn.parent
+
+    def history(self) -> list[int]:
+        """Prompt and generation."""
+        pieces = [turn.ids for turn in self.chain()]
         return list(joined.from_iterable(reversed(pieces)))
 
 
@@ -66,16 +75,19 @@ class Chains:
     def matches(self, spoken: Spoken) -> list[Turn]:
         """The turns whose whole conversation, answer included, the messages start with and go on from; best first.
 
-        The longest is best; of equal ones that which reached its client, and of these the latest.
+        The longest is best; of equal ones that whose thoughts the messages do not contradict, then that which reached
+        its client, and of these the latest.
         """
-        found: list[Turn] = []
-        open_turns = list(self._roots)
+        found: list[tuple[Turn, int]] = []
+        open_turns = [(turn, 0) for turn in self._roots]
         while open_turns:
-            turn = open_turns.pop()
+            turn, contradicted = open_turns.pop()
             if _goes_on_from(spoken, turn):
-                found.append(turn)
-                open_turns.extend(turn.children)
-        return sorted(found, key=lambda turn: (turn.depth, turn.delivered, turn.number), reverse=True)
+                contradicted += _thought_otherwise(spoken, turn)
+                found.append((turn, contradicted))
+                open_turns.extend((child, contradicted) for child in turn.children)
+        found.sort(key=lambda pair: (pair[0].depth, -pair[1], pair[0].delivered, pair[0].number), reverse=True)
+        return [turn for turn, _ in found]
 
     def add(self, turn: Turn) -> None:
         siblings = self._roots if turn.parent is None else turn.parent.children
@@ -102,7 +114,25 @@ def _goes_on_from(spoken: Spoken, turn: Turn) -> bool:
     return all(agrees(turn.messages[at], spoken.messages[start + at]) for at in differing)
 
 
+def _thought_otherwise(spoken: Spoken, turn: Turn) -> bool:
+    """Whether the history tells another thought than the turn's. One that tells none says nothing about it."""
+    message = spoken.messages[turn.depth - 1]
+    told = next((text for key in REASONING_KEYS if isinstance(text := message.get(key), str) and text.strip()), None)
+    return told is not None and told.split() != (turn.reasoning or "").split()
+
+
 def _size(message: JSONObject) -> int:
-    """Roughly what a message weighs, in the size of a token."""
-    content = message.get("content")
-    return 100 + (len(content) // 8 if isinstance(content, str) else 0)
+    """Roughly what a message weighs, in the size of a token: all its texts, wherever they stand, pictures included."""
+    size = 100
+    values: list[JSON] = [message]
+    while values:
+        value = values.pop()
+        if isinstance(value, str):
+            size += 8 + len(value) // 8
+        elif isinstance(value, dict):
+            values.extend(value.values())
+        elif isinstance(value, list):
+            values.extend(value)
+        else:
+            size += 4
+    return size

@@ -5,7 +5,8 @@ from uuid import uuid4
 from conformance.reference.capture import jsontext
 from conformance.reference.capture.answers import read_choices
 from conformance.reference.capture.config import Injection
-from conformance.reference.capture.continuity.parsers import parsed
+from conformance.reference.capture.continuity.chains import Turn
+from conformance.reference.capture.continuity.parsers import THOUGHT, parsed
 from conformance.reference.capture.continuity.question import CHAT_ONLY_KEYS, NEVER_RENDERED, template_kwargs
 from conformance.reference.capture.errors import engine_garbage
 from conformance.reference.capture.jsontext import JSON, JSONObject
@@ -13,9 +14,9 @@ from conformance.reference.capture.jsontext import JSON, JSONObject
 LEFT_OUT = (
     *("messages", "tools", "tool_choice", "parallel_tool_calls", "chat_template_kwargs", "reasoning_effort"),
     *("logprobs", "top_logprobs", "max_tokens", "max_completion_tokens", "stream", "add_generation_prompt"),
-    *("continue_final_message", *CHAT_ONLY_KEYS, *NEVER_RENDERED),
+    *("continue_final_message", "suffix", "prompt_embeds", "best_of", *CHAT_ONLY_KEYS, *NEVER_RENDERED),
 )
-"""Keys of a chat request that have become the prompt, or that have another form here."""
+"""Keys of a chat request that have become the prompt, have another form here, or mean something here only."""
 
 
 def completion_request(body: JSONObject, injection: Injection, prompt: list[int], max_tokens: int) -> bytes:
@@ -23,9 +24,25 @@ def completion_request(body: JSONObject, injection: Injection, prompt: list[int]
     asked: JSONObject = {key: value for key, value in body.items() if key not in LEFT_OUT}
     if injection.reasoning_parser or _offers_tools(body, injection):
         # The marks that the parsers look for are special tokens in some vocabularies.
-        asked.setdefault("skip_special_tokens", False)
+        # What the client says of special tokens does not reach them on a chat call either.
+        asked["skip_special_tokens"] = False
     asked |= {"prompt": prompt, "max_tokens": max_tokens, "logprobs": body.get("top_logprobs", 0)}
     return jsontext.write(asked)
+
+
+def reads_otherwise(body: JSONObject, injection: Injection, before: Turn) -> bool:
+    """Whether the engine is known to read its chat answers with other parsers than the route's.
+
+    An engine without a parser for tools refuses calls that offer some. One whose chat answer came apart in thoughts and
+    text has a parser for them, and one that left the end of a thought in the text has none.
+    """
+    if body.get("tools") and body.get("tool_choice") != "none" and injection.tool_parser is None:
+        return True
+    if injection.reasoning_parser is None:
+        return any(turn.reasoning is not None for turn in before.chain())
+    content = before.messages[-1].get("content")
+    thinks = template_kwargs(body).get("enable_thinking") is not False
+    return thinks and before.reasoning is None and isinstance(content, str) and THOUGHT in content
 
 
 def chat_answer(answer_body: bytes, body: JSONObject, injection: Injection) -> bytes:

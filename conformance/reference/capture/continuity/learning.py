@@ -29,6 +29,7 @@ class Learned:
     generation: "array[int]"
     self_ended: bool
     rendering: str | None
+    reasoning: str | None = None
     delivered: bool = True
 
     @property
@@ -55,9 +56,10 @@ def learned(record: Mapping[str, Any], *, delivered: bool = True) -> Learned | N
         messages: list[JSONObject] = record["messages"]
         key = (record["session_id"], extras["native_session_id"], extras["agent_id"])
         self_ended = record["finish_reason"] in SELF_ENDED and extras["stop_reason"] is None
-        rendering = extras.get("rendering")
+        rendering, reasoning = extras.get("rendering"), extras.get("reasoning")
         return Learned(
             *(record["uuid"], key, messages, digests_of(messages), prompt, generation, self_ended, rendering),
+            reasoning=reasoning if isinstance(reasoning, str) else None,
             delivered=delivered,
         )
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -14,6 +14,9 @@ from conformance.reference.store import Store
 LIMIT = 32 * 1024 * 1024
 """In tokens, and what messages weigh beside them; some hundred megabytes."""
 
+SESSION_WEIGHT = 200
+"""Of one of which nothing is known that could be continued."""
+
 
 class _Session:
     """The chains of one session's callers, and which of its records they were made of."""
@@ -22,7 +25,7 @@ class _Session:
         self.chains: dict[Key, Chains] = {}
         self.turns: dict[str, Turn] = {}
         self.read: set[str] = set()
-        self.weight = 0
+        self.weight = SESSION_WEIGHT
 
 
 class Memory:
@@ -40,15 +43,12 @@ class Memory:
     async def turn_before(self, key: Key, spoken: Spoken) -> Turn | None:
         """The turn that these messages continue: no assistant speaks in them that is not on its chain.
 
-        A history that is not known here may have been answered by another process, so the disk is asked as well.
+        What another process has answered meanwhile, be it in the same words, is on the disk, which is asked first.
         """
         if not spoken.has_answers:
             return None
-        found = self._found(key, spoken)
-        if found is None:
-            await self._recall(str(key[0]))
-            found = self._found(key, spoken)
-        return found
+        await self._recall(str(key[0]))
+        return self._found(key, spoken)
 
     def keep(self, entry: Learned, before: Turn | None = None) -> Turn:
         """Remember a record. It goes on from ``before``, or from whatever it continues in words and tokens."""
@@ -96,12 +96,18 @@ class Memory:
         self._session(session_id).read.update(names)
 
     def _session(self, session_id: str) -> _Session:
-        session = self._sessions.setdefault(session_id, _Session())
+        session = self._sessions.get(session_id)
+        if session is None:
+            session = self._sessions[session_id] = _Session()
+            self.weight += session.weight
+            self._make_room()
         self._sessions.move_to_end(session_id)
         return session
 
     def _parent(self, chains: Chains, entry: Learned, before: Turn | None) -> Turn | None:
-        candidates: Iterable[Turn] = chains.matches(entry.request) if before is None else (before,)
+        # While the engine was at work, the session may have made room for another, and ``before`` with it.
+        kept = before is not None and self._session(str(entry.key[0])).turns.get(before.uuid) is before
+        candidates: Iterable[Turn] = (before,) if before is not None and kept else chains.matches(entry.request)
         return next((turn for turn in candidates if _starts_with(entry.prompt, turn.history())), None)
 
     def _turn(self, entry: Learned, parent: Turn | None) -> Turn:
@@ -118,6 +124,8 @@ class Memory:
             rendering=entry.rendering,
             depth=len(entry.messages),
             number=self._count,
+            uuid=entry.uuid,
+            reasoning=entry.reasoning,
             delivered=entry.delivered,
         )
 

@@ -7,10 +7,9 @@ splices in the same way: with the messages as they are, then without the reasoni
 """
 
 from conformance.reference.capture.config import Route
+from conformance.reference.capture.continuity.chains import REASONING_KEYS
 from conformance.reference.capture.continuity.rendering import Renderer
 from conformance.reference.capture.jsontext import JSONObject
-
-REASONING_KEYS = ("reasoning", "reasoning_content")
 
 
 async def chat_with_prefix(

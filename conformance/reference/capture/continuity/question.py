@@ -7,12 +7,14 @@ from conformance.reference.capture.config import Route
 from conformance.reference.capture.continuity.reasons import Fallback, Plain, Reason
 from conformance.reference.capture.jsontext import JSON, JSONObject
 
-RENDERED_KEYS = ("tools", "chat_template_kwargs", "reasoning_effort", *("documents", "chat_template"))
 NEVER_RENDERED = (
     *("documents", "chat_template", "mm_processor_kwargs", "media_io_kwargs", "truncate_prompt_tokens"),
     *("functions", "function_call", "audio", "modalities"),
 )
 """Keys that change the prompt, and that the engine's tokenizer does not take."""
+
+RENDERED_KEYS = ("tools", "chat_template_kwargs", "reasoning_effort", "add_special_tokens", *NEVER_RENDERED)
+"""Keys that decide what a prompt looks like besides its messages."""
 
 CHAT_ONLY_KEYS = (
     *("prompt_logprobs", "return_prompt_text", "thinking_token_budget", "bad_words"),

@@ -24,6 +24,8 @@ class Fallback(StrEnum):
     RENDER_FAILED = "render_failed"
     BORDER_UNKNOWN = "border_unknown"
     """The tokens of the new messages could not be told apart from those before them."""
+    PARSERS_DIFFER = "parsers_differ"
+    """The engine reads its chat answers in another way than the route says."""
     NO_ROOM = "no_room"
     PREFIX_NOT_KEPT = "prefix_not_kept"
     ENGINE_REFUSED = "engine_refused"

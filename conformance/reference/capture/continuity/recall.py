@@ -1,6 +1,7 @@
 """Chains as the disk remembers them: after a restart, from another process, or when memory was short."""
 
 import logging
+import os
 from collections.abc import Collection
 from pathlib import Path
 
@@ -18,7 +19,7 @@ def unread(store: Store, session_id: str, read: Collection[str]) -> tuple[list[s
     """
     folder = store.folder(session_id)
     try:
-        names = sorted(path.stem for path in folder.glob("*.json"))
+        names = sorted(name.removesuffix(".json") for name in os.listdir(folder) if name.endswith(".json"))
     except OSError:
         return [], []
     new = [name for name in names if name not in read]

@@ -1,12 +1,14 @@
 """A completion in the form of a chat answer, and a chat request in that of a completion."""
 
 import json
+from array import array
 
 import pytest
 
 from conformance.reference.capture.answers import read_answer
 from conformance.reference.capture.config import Injection
-from conformance.reference.capture.continuity.completions import chat_answer, completion_request
+from conformance.reference.capture.continuity.chains import Turn
+from conformance.reference.capture.continuity.completions import chat_answer, completion_request, reads_otherwise
 from conformance.reference.capture.errors import Refusal
 from conformance.reference.capture.triples import triple_of
 from conformance.reference.capture.validity import invalid_reason
@@ -93,6 +95,43 @@ def test_a_request_keeps_all_that_steers_the_sampling_and_loses_what_became_the_
         "max_tokens": 5,
         "logprobs": 2,
     }
+
+
+@pytest.mark.parametrize("told", [True, None, False])
+def test_special_tokens_stay_in_the_text_as_on_a_chat_call_whatever_the_client_says(told: bool | None) -> None:
+    body = {"tools": TOOLS, "skip_special_tokens": told}
+    assert json.loads(completion_request(body, PARSERS, [1], 5))["skip_special_tokens"] is False
+
+
+@pytest.mark.parametrize("key", ["suffix", "prompt_embeds", "best_of", "prompt"])
+def test_what_only_a_completion_would_mean_is_not_sent_to_one(key: str) -> None:
+    assert json.loads(completion_request({key: "x"}, PARSERS, [1], 5)).get(key) in (None, [1])
+
+
+def turn(content: str, reasoning: str | None, parent: Turn | None = None) -> Turn:
+    messages = [{"role": "assistant", "content": content}]
+    return Turn(parent, messages, (b"",), array("q", [1]), 1, True, "r", 1, 1, "u", reasoning)
+
+
+@pytest.mark.parametrize(
+    ("injection", "body", "before", "otherwise"),
+    [
+        (PARSERS, {"tools": TOOLS}, turn("a", "b"), False),
+        (PARSERS, {"tools": TOOLS}, turn("a", None), False),
+        (PARSERS, {}, turn("<think>b</think>a", None), True),
+        (PARSERS, {"chat_template_kwargs": {"enable_thinking": False}}, turn("</think>a", None), False),
+        (Injection("completions", None, "qwen3"), {"tools": TOOLS}, turn("a", "b"), True),
+        (Injection("completions", None, "qwen3"), {"tools": TOOLS, "tool_choice": "none"}, turn("a", "b"), False),
+        (Injection("completions", None, "qwen3"), {"tools": []}, turn("a", "b"), False),
+        (Injection("completions", "hermes"), {}, turn("a", "b"), True),
+        (Injection("completions", "hermes"), {}, turn("a", None, turn("a", "b")), True),
+        (Injection("completions", "hermes"), {}, turn("<think>b</think>a", None), False),
+    ],
+)
+def test_a_chat_answer_shows_whether_the_engine_reads_with_the_parsers_of_the_route(
+    injection: Injection, body: dict[str, object], before: Turn, otherwise: bool
+) -> None:
+    assert reads_otherwise(body, injection, before) is otherwise
 
 
 def test_alternatives_that_a_client_asked_for_are_those_of_the_completion() -> None:

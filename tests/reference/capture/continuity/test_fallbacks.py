@@ -65,13 +65,15 @@ def test_an_engine_that_cannot_render_is_asked_once_and_plainly(
     [
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "rendering_changed"),
         ({"chat_template_kwargs": {"enable_thinking": False}}, "rendering_changed"),
+        ({"add_special_tokens": True}, "rendering_changed"),
+        ({"truncate_prompt_tokens": 9}, "chat_only_key"),
         ({"tool_choice": "required", "tools": [{"type": "function"}]}, "forced_tool"),
         ({"response_format": {"type": "json_object"}}, "chat_only_key"),
         ({"continue_final_message": True, "add_generation_prompt": False}, "nothing_added"),
         ({"messages": [{"role": "user", "content": "other"}, *HISTORY[1:]]}, "history_unknown"),
         ({"messages": [*HISTORY[:2], {"role": "user", "content": [{"type": "image_url"}]}]}, "not_text"),
     ],
-    ids=["tools", "template", "forced", "form", "prefill", "edited", "image"],
+    ids=["tools", "template", "begin", "cut", "forced", "form", "prefill", "edited", "image"],
 )
 def test_each_kind_of_call_that_is_not_continued_says_why(
     continuing: Proxy, engine: ScriptedEngine, session: str, changes: JSON, reason: str
@@ -80,6 +82,17 @@ def test_each_kind_of_call_that_is_not_continued_says_why(
     continuing.chat(session, **{"messages": HISTORY, **changes})
     assert [asked.path for asked in engine.asked] == ["/v1/chat/completions"] * 2
     assert continuing.records(session)[-1]["x_trackgauge"]["plain_reason"] == reason
+
+
+def test_a_prompt_that_was_cut_down_is_not_gone_on_from_by_a_call_that_is_not(
+    continuing: Proxy, engine: ScriptedEngine, session: str
+) -> None:
+    continuing.chat(session, truncate_prompt_tokens=9)
+    continuing.chat(session, messages=HISTORY)
+    assert [one["x_trackgauge"]["plain_reason"] for one in continuing.records(session)] == [
+        "first_call",
+        "rendering_changed",
+    ]
 
 
 def test_counts_tell_every_recorded_call_of_a_continuing_route_once(

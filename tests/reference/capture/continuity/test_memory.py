@@ -124,6 +124,26 @@ def test_of_equal_answers_the_latest_that_reached_its_client_is_taken(store: Sto
     assert within(store, work) == [1, 2, 4]
 
 
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content"])
+def test_of_answers_in_the_same_words_the_one_is_taken_whose_thoughts_the_history_tells(store: Store, key: str) -> None:
+    async def work(memory: Memory) -> list[list[int]]:
+        for number, thought in ((3, "one\n"), (4, "two"), (5, None)):
+            extras = {"reasoning": thought}
+            memory.keep(entry([USER, answer("a")], [1, 2], [number], f"first {number}", extras=extras))
+            memory.keep(entry([USER, answer("a"), USER, answer("b")], [1, 2, number, 6], [7], f"second {number}"))
+        found = []
+        for told in ({key: "one"}, {key: "two "}, {}, {key: " "}, {key: "three"}):
+            opening = [USER, {**answer("a"), **told}, USER]
+            for messages in (opening, [*opening, answer("b"), USER]):
+                turn = await before(memory, *messages)
+                assert turn is not None
+                found.append(turn.history())
+        return found
+
+    taken = (3, 4, 5, 5, 5)
+    assert within(store, work) == [ids for number in taken for ids in ([1, 2, number], [1, 2, number, 6, 7])]
+
+
 def test_a_prompt_that_leaves_the_chain_begins_another(store: Store) -> None:
     async def work(memory: Memory) -> tuple[bool, list[int]]:
         first = memory.keep(entry([USER, answer("a")], [1, 2], [3], "u1"))
@@ -165,6 +185,62 @@ def test_the_disk_is_asked_again_when_a_history_holds_what_is_not_known(store: S
         return [early is None, await before(memory, *messages) is not None]
 
     assert within(store, work) == [True, True]
+
+
+def test_an_answer_in_the_same_words_that_another_process_gave_later_is_the_latest(store: Store) -> None:
+    async def work(memory: Memory) -> list[int]:
+        memory.keep(entry([USER, answer("a")], [1, 2], [3], "u1"))
+        store.keep(record([USER, answer("a")], [1, 2], [4]))
+        found = await before(memory, USER, answer("a"), USER)
+        assert found is not None
+        return found.history()
+
+    assert within(store, work) == [1, 2, 4]
+
+
+def test_a_turn_whose_chain_was_forgotten_while_it_was_sampled_is_still_found(store: Store) -> None:
+    first = store.keep(record([USER, answer("a")], [1, 2], [3]))
+
+    async def work(memory: Memory) -> list[list[int]]:
+        turn = await before(memory, USER, answer("a"), USER)
+        assert turn is not None
+        assert turn.uuid == first
+        for number in range(9):
+            memory.keep(entry([USER, answer("a")], [1], [number], f"u{number}", session_id=f"s{number}"))
+        assert memory.told()["evicted"]
+        messages = [USER, answer("a"), USER, answer("b")]
+        memory.keep(entry(messages, [1, 2, 3, 4], [5], store.keep(record(messages, [1, 2, 3, 4], [5]))), turn)
+        found = [await before(memory, *messages[:2], USER), await before(memory, *messages, USER)]
+        return [[] if one is None else one.history() for one in found]
+
+    assert within(store, work, limit=1_200) == [[1, 2, 3], [1, 2, 3, 4, 5]]
+
+
+def test_sessions_of_which_nothing_is_known_do_not_fill_the_memory(store: Store) -> None:
+    async def work(memory: Memory) -> bool:
+        for number in range(200):
+            await before(memory, USER, answer("a"), USER, session=f"unknown {number}")
+            memory.passed_over(f"invalid {number}", "u")
+        return memory.told()["sessions"] < 20 and memory.weight <= 2_000
+
+    assert within(store, work, limit=2_000)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"content": [{"type": "image_url", "image_url": {"url": "data:" + "x" * 80_000}}]},
+        {"content": [{"type": "text", "text": "x" * 80_000}]},
+        {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "n", "arguments": "x" * 80_000}}]},
+    ],
+    ids=["picture", "parts", "arguments"],
+)
+def test_what_messages_hold_weighs_wherever_it_stands(store: Store, told: JSON) -> None:
+    async def work(memory: Memory) -> int:
+        memory.keep(entry([{**USER, **told}, answer("a")], [1, 2], [3], "u1"))
+        return memory.weight
+
+    assert within(store, work) > 10_000
 
 
 def test_damage_on_the_disk_costs_only_what_it_hit(store: Store) -> None:
