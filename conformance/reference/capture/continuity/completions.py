@@ -40,9 +40,10 @@ def reads_otherwise(body: JSONObject, injection: Injection, before: Turn) -> boo
         return True
     if injection.reasoning_parser is None:
         return any(turn.reasoning is not None for turn in before.chain())
-    content = before.messages[-1].get("content")
-    thinks = template_kwargs(body).get("enable_thinking") is not False
-    return thinks and before.reasoning is None and isinstance(content, str) and THOUGHT in content
+    if template_kwargs(body).get("enable_thinking") is False or before.reasoning is not None:
+        return False
+    texts = [message.get("content") for message in before.messages[-1:]]
+    return any(isinstance(text, str) and THOUGHT in text for text in texts)
 
 
 def chat_answer(answer_body: bytes, body: JSONObject, injection: Injection) -> bytes:
