@@ -89,5 +89,7 @@ def _batches(rows: Iterable[Row]) -> Iterator[Any]:
 def _batch(arrow: Any, held: Sequence[Row], form: Any) -> Any:
     try:
         return arrow.RecordBatch.from_pylist(list(held), schema=form)
-    except (arrow.ArrowException, OverflowError) as error:
-        raise ExportError(f"a row of session {held[0]['session_id']} does not fit its columns: {error}") from None
+    except (arrow.ArrowException, OverflowError, UnicodeError) as error:
+        raise ExportError(
+            f"a row of session {held[0]['session_id']!a} does not fit its columns: {error}"
+        ) from None

@@ -19,6 +19,7 @@ JSON = Any
 
 COLUMNAR = (".parquet", ".arrow")
 LARGEST_LOG_PROB = 1e-3
+LISTS = ("prompt_token_ids", "generation_token_ids", "generation_log_probs")
 NO_ENTRY = -9999.0
 """vLLM's value for a position without an entry."""
 
@@ -52,15 +53,16 @@ def check(file: Path, ledger: Path | None = None) -> Checked:
         found.rows += 1
         faults = [f"{where}: {fault}" for fault in row_faults(row)]
         found.faults += faults
-        for uuid in row.get("record_uuids") or ():
-            if seen_uuids.setdefault(str(uuid), number) != number:
-                found.faults.append(f"{where}: record {uuid} stands in row {seen_uuids[str(uuid)]} too; it is for one")
+        for uuid in _uuids(row):
+            if uuid in seen_uuids:
+                found.faults.append(f"{where}: record {uuid} stands in row {seen_uuids[uuid]} too; it is for one")
+            seen_uuids.setdefault(uuid, number)
         if faults:
             continue
         _count(found, row)
         if by_size is not None:
             try:
-                for _ in sampled_in({"record_uuids": [], **row}, by_size, taken):
+                for _ in sampled_in({**row, "record_uuids": _uuids(row)}, by_size, taken):
                     pass
             except Breach as breach:
                 told = breach.judgement
@@ -70,6 +72,11 @@ def check(file: Path, ledger: Path | None = None) -> Checked:
     if not found.rows:
         found.faults.append(f"{file}: no row, so nothing was checked")
     return found
+
+
+def _uuids(row: Mapping[str, JSON]) -> list[str]:
+    uuids = row.get("record_uuids")
+    return [uuid for uuid in uuids if isinstance(uuid, str)] if isinstance(uuids, list) else []
 
 
 def _count(found: Checked, row: Mapping[str, JSON]) -> None:
@@ -92,6 +99,11 @@ def row_faults(row: Mapping[str, JSON]) -> Iterator[str]:
     if len(set(lengths.values())) != 1:
         yield f"tokens, mask and log_probs: expected one length, seen {lengths}"
         return
+    uuids, withheld = row.get("record_uuids"), row.get("withheld")
+    if uuids is not None and not (isinstance(uuids, list) and all(isinstance(uuid, str) for uuid in uuids)):
+        yield f"record_uuids: expected a list of strings, seen {uuids!r:.80}"
+    if withheld is not None and type(withheld) is not bool:
+        yield f"withheld: expected true or false, seen {withheld!r:.80}"
     tokens, mask, log_probs = columns["tokens"] or [], columns["mask"] or [], columns["log_probs"] or []
     yield from _first(tokens, lambda value: type(value) is int and value >= 0, "tokens", "an id, 0 or more")
     odd = list(_first(mask, lambda value: type(value) is int and value in (0, 1), "mask", "0 or 1"))
@@ -147,7 +159,7 @@ def read_rows(file: Path) -> Iterator[dict[str, JSON]]:
 def _object(line: str, where: str) -> dict[str, JSON]:
     try:
         value = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ExportError(f"{where}: no JSON: {error}") from None
     if not isinstance(value, dict):
         raise ExportError(f"{where}: expected an object, seen {type(value).__name__}")
@@ -163,14 +175,20 @@ def _ledger_rows(file: Path) -> list[dict[str, JSON]]:
     try:
         value = json.loads(text)
         rows = value["rows"] if isinstance(value, dict) and "rows" in value else [value]
-    except ValueError:
+    except (ValueError, RecursionError):
         rows = [_object(line, str(file)) for line in text.splitlines() if line.strip()]
+    if not isinstance(rows, list):
+        raise ExportError(f"{file}: rows: expected a list, seen {type(rows).__name__}")
     for row in rows:
         if not isinstance(row, dict) or not {"seq", "prompt_token_ids", "generation_token_ids"} <= row.keys():
             raise ExportError(
                 f"{file}: a row of a ledger has seq, prompt_token_ids, generation_token_ids; seen {row!r:.80}"
             )
-    return [row for row in rows if row["generation_token_ids"]]
+    sampled = [row for row in rows if row["generation_token_ids"]]
+    for row in sampled:
+        if not all(isinstance(row.get(key), list) for key in LISTS):
+            raise ExportError(f"{file}: a generation in a ledger has lists {', '.join(LISTS)}; seen {row!r:.80}")
+    return sampled
 
 
 def summary(checked: Iterable[str], most: int = 20) -> list[str]:

@@ -64,13 +64,13 @@ def _documents(file: Path) -> Iterator[JSON]:
     try:
         yield json.loads(text)
         return
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip():
             try:
                 yield json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ExportError(f"{file}:{number}: no JSON: {error}") from None
 
 

@@ -27,6 +27,8 @@ SCHEMA_VERSION = 1
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_END = datetime(9999, 1, 1, tzinfo=UTC)
+"""A record from after this is from no clock, and nothing could be recorded after it."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +253,8 @@ def _record_names(folder: Path) -> list[str]:
 
 def _microseconds(captured_at: str) -> int:
     try:
-        return (datetime.fromisoformat(captured_at) - _EPOCH) // _MICROSECOND
+        found = datetime.fromisoformat(captured_at)
+        return (found - _EPOCH) // _MICROSECOND if found < _END else 0
     except (ValueError, TypeError):
         return 0
 

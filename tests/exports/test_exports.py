@@ -156,6 +156,63 @@ def test_a_spoilt_row_is_told_and_hides_no_other(
     assert any("masked in already" in fault for fault in others)
 
 
+ROW: JSON = {"tokens": [1, 2], "mask": [0, 1], "log_probs": [None, -1.0], "record_uuids": ["u"], "withheld": False}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"record_uuids": ["u", "u"]}, "record u stands in row 1 too"),
+        ({"record_uuids": 5}, "record_uuids: expected a list of strings"),
+        ({"record_uuids": "abc"}, "record_uuids: expected a list of strings"),
+        ({"record_uuids": [["u"]]}, "record_uuids: expected a list of strings"),
+        ({"withheld": "false"}, "withheld: expected true or false"),
+    ],
+)
+def test_what_a_row_says_beside_its_tokens_must_be_well_formed(changed: JSON, told: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows.ndjson"
+    file.write_text(json.dumps(ROW | changed))
+    (fault,) = check(file).faults
+    assert told in fault
+
+
+DEEP = "[" * 100_000
+GENERATION = {"seq": 1, "prompt_token_ids": [1], "generation_token_ids": [2], "generation_log_probs": [-1.0]}
+
+
+@pytest.mark.parametrize(
+    ("rows", "ledger"),
+    [
+        (DEEP, json.dumps(GENERATION)),
+        (json.dumps(ROW), DEEP),
+        (json.dumps(ROW), '{"rows": 5}'),
+        (json.dumps(ROW), json.dumps(GENERATION | {"prompt_token_ids": None})),
+        (json.dumps(ROW), json.dumps(GENERATION | {"generation_log_probs": None})),
+    ],
+)
+def test_rows_and_ledgers_of_any_form_are_refused_in_one_line(rows: str, ledger: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.ndjson").write_text(rows)
+    (tmp_path / "ledger.json").write_text(ledger)
+    with pytest.raises(ExportError):
+        check(tmp_path / "rows.ndjson", tmp_path / "ledger.json")
+
+
+def test_a_source_that_nests_too_deep_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text(DEEP)
+    with pytest.raises(ExportError, match="no JSON"):
+        list(answers(str(tmp_path / "deep.json"), REBUILD))
+
+
+@pytest.mark.parametrize("form", [Format.ARROW, Format.PARQUET])
+def test_text_that_columns_cannot_hold_is_refused_in_one_line(captured: Captured, form: Format, tmp_path: Path) -> None:
+    (answer,) = answers(str(captured.answer), REBUILD)
+    first, *others = answer.trajectories
+    odd = answer.model_copy(update={"trajectories": [first.model_copy(update={"session_id": "\ud83d"}), *others]})
+    with pytest.raises(ExportError, match="does not fit"):
+        write([odd], form, tmp_path / "out", sys.stdout)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_rows_are_no_sound_rows(tmp_path: Path) -> None:
     empty = tmp_path / "rows.ndjson"
     empty.touch()

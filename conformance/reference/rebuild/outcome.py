@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from conformance.contract.rebuilds import Trajectory
 from conformance.contract.vocabulary import Outcome, ReasonCode
 from conformance.reference.rebuild.pieces import Finding
 
@@ -38,6 +39,12 @@ def outcome_of(finding: Finding | None) -> Outcome:
 
 def is_withheld(finding: Finding | None) -> bool:
     return finding is not None
+
+
+def held_back(one: Trajectory, reason: ReasonCode) -> Trajectory:
+    """As it is, and withheld; a reason that it has already stays."""
+    outcome = Outcome.PARTIAL if one.outcome is Outcome.CLEAN else one.outcome
+    return one.model_copy(update={"withheld": True, "outcome": outcome, "reason_code": one.reason_code or reason})
 
 
 def sentence(finding: Finding) -> str:

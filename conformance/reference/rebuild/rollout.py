@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from conformance.contract.rebuilds import RebuildAnswer, RebuildRequest, TraceErrorShape
 from conformance.contract.vocabulary import Outcome, Part, ReasonCode
+from conformance.reference.rebuild.copies import withhold_copies
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.outcome import gravest, is_withheld, outcome_of, sentence
 from conformance.reference.rebuild.pieces import Finding
@@ -74,6 +75,7 @@ def rebuild_sessions(sessions: Sessions, split: Set[Part] = frozenset()) -> Roll
         raise sessions.faults[0] if sessions.faults else TraceError(Rule.NO_RECORDS, "no session was captured")
     rebuilt = [rebuild_session(session, split) for _, session in sorted(sessions.found.items())]
     tree = Tree(rebuilt, []) if sessions.alone else grow(rebuilt)
+    withhold_copies(tree.sessions)
     findings = list(tree.findings)
     if sessions.faults:
         findings.append(Finding(ReasonCode.RECORDS_LOST, sessions.faults[0].message))

@@ -7,6 +7,7 @@ from conformance.contract.rebuilds import ExcludedRecord, Note, Trajectory
 from conformance.contract.vocabulary import ExcludedWhy, NoteCode, Outcome, Part, ReasonCode
 from conformance.reference.rebuild.agents import Agent, agents, hanging
 from conformance.reference.rebuild.chain import links
+from conformance.reference.rebuild.copies import disputed
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.items import function_tools, items
 from conformance.reference.rebuild.outcome import gravest, is_withheld, outcome_of
@@ -25,7 +26,7 @@ class SessionRollout:
     """What became of one session.
 
     ``finding`` is null where its own agent is clean, ``broken`` where all its agents are. ``lone`` is its only call
-    where it holds one record and no more.
+    where it holds one record and no more. ``turns`` are its valid records by uuid.
     """
 
     session_id: str
@@ -34,6 +35,7 @@ class SessionRollout:
     broken: Finding | None = None
     lone: Turn | None = None
     trajectories: list[Trajectory] = field(default_factory=list)
+    turns: dict[str, Turn] = field(default_factory=dict)
     excluded: list[ExcludedRecord] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
 
@@ -81,15 +83,17 @@ class Validated:
 
 
 def validated(session: Session) -> Validated:
-    """Of records with one uuid the first is it."""
+    """Of equal records with one uuid the first is it; of those that contradict one another none is."""
     turns: dict[str, Turn] = {}
     known = Validated([], [], {})
+    disputes = disputed(entry.found for entry in session.entries)
     for entry in sorted(session.entries, key=lambda entry: (entry.place, entry.index)):
         found = entry.found
-        if isinstance(found, Turn) and found.uuid not in turns:
+        dispute = disputes.get(found.uuid) if isinstance(found, Turn) else None
+        if isinstance(found, Turn) and found.uuid not in turns and dispute is None:
             turns[found.uuid] = found
             continue
-        broken = found if isinstance(found, Broken) else _repeated(found, entry.place)
+        broken = found if isinstance(found, Broken) else _repeated(found, entry.place, dispute)
         known.errors.append(broken.error)
         if broken.answer is not None:
             known.invalid_answers.setdefault(broken.answer, broken.error)
@@ -99,8 +103,8 @@ def validated(session: Session) -> Validated:
     return known
 
 
-def _repeated(turn: Turn, place: Place) -> Broken:
-    error = TraceError(Rule.UUID_UNIQUE, f"two records have the uuid {turn.uuid}", turn.uuid)
+def _repeated(turn: Turn, place: Place, dispute: TraceError | None) -> Broken:
+    error = dispute or TraceError(Rule.UUID_UNIQUE, f"two records have the uuid {turn.uuid}", turn.uuid)
     agent = (turn.native_session_id, turn.agent_id)
     return Broken(error, turn.answer, Attempt(turn.request, turn.tools_key, bool(turn.tools), agent, place, error))
 
@@ -113,6 +117,7 @@ def rebuild_session(session: Session, split: Set[Part] = frozenset()) -> Session
     keys = session.keys
     rollout = SessionRollout(session.session_id, session.parent)
     known = validated(session)
+    rollout.turns = {turn.uuid: turn for turn in known.turns}
     rollout.excluded += [
         ExcludedRecord(record_uuid=str(error.record_uuid), why=ExcludedWhy.INVALID, error=error.shape())
         for error in known.errors

@@ -85,7 +85,10 @@ def _add_session_at(sessions: Sessions, base: str, row: Any) -> None:
     if not isinstance(session_id, str):
         raise TraceError(Rule.SOURCE, "a row of /v1/sessions has no session_id")
     page = f"{base}/v1/sessions/{quote(session_id, safe='', errors='surrogatepass')}/completions"
-    session = add_envelope(sessions, _get(page))
+    envelope = _get(page)
+    if isinstance(envelope, dict) and envelope.get("session_id") != session_id:
+        raise TraceError(Rule.ENVELOPE, f"session {ascii(session_id)[:80]} was asked for, and another was handed out")
+    session = add_envelope(sessions, envelope)
     parent = row.get("parent_session_id")
     session.listed_parent = parent if isinstance(parent, str) else None
     session.incomplete = session.incomplete or row.get("incomplete") is True

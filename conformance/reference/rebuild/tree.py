@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from conformance.contract.vocabulary import ExcludedWhy, Outcome, ReasonCode
+from conformance.contract.vocabulary import ExcludedWhy, ReasonCode
 from conformance.reference.rebuild.agents import hanging
+from conformance.reference.rebuild.outcome import held_back
 from conformance.reference.rebuild.pieces import Finding
 from conformance.reference.rebuild.session import SessionRollout
 
@@ -60,13 +61,4 @@ def withhold(session: SessionRollout, detail: str) -> None:
     finding = Finding(ReasonCode.NO_ROOT, detail)
     session.broken = session.broken or finding
     session.finding = session.finding or finding
-    session.trajectories = [
-        one.model_copy(
-            update={
-                "withheld": True,
-                "outcome": Outcome.PARTIAL if one.outcome is Outcome.CLEAN else one.outcome,
-                "reason_code": one.reason_code or ReasonCode.NO_ROOT,
-            }
-        )
-        for one in session.trajectories
-    ]
+    session.trajectories = [held_back(one, finding.reason) for one in session.trajectories]

@@ -91,6 +91,7 @@ class Turn:
     captured_at: str
     session_id: str
     parent_session_id: str | None
+    request_id: str
     model: str
     messages: Messages
     exact: "array[int]"

@@ -50,6 +50,7 @@ def _turn(record: dict[str, Any], uuid: str, session_id: str, keys: Keys, tree: 
         captured_at=_text(record.get("captured_at")) or "",
         session_id=session_id,
         parent_session_id=_text(record.get("parent_session_id")),
+        request_id=record["request_id"],
         model=record["model"],
         messages=messages,
         exact=exact,

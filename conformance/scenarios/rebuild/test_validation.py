@@ -144,6 +144,27 @@ async def test_an_envelope_or_a_neighbour_can_spoil_a_record_too(rebuild: Rebuil
     check("REB-004", sum(trained) <= 1, expected="at most one of two with one uuid", seen=trained)
 
 
+@covers("REB-096", "REB-097")
+async def test_records_that_contradict_one_another_are_not_believed(rebuild: RebuildUnderTest, check: Check) -> None:
+    session = Session()
+    turns = session.turns(3)
+    other = turns[1].record | {"generation_log_probs": [-7.0] * len(turns[1].truth.generation)}
+    for place in (1, 3):
+        envelope = session.envelope()
+        envelope["completions"].insert(place, other)
+        answer = await rebuild.ask({"envelope": envelope})
+        ok = triples.ids_not_trained(answer, turns[1].truth.generation)
+        check("REB-096", bool(ok), expected="neither of the two", seen=triples.standing(answer), where=f"place {place}")
+
+    session = Session()
+    first, second = session.turns(2)
+    same = ("request_id", "generation_token_ids", "generation_log_probs")
+    second.broken(**{key: first.record[key] for key in same})
+    answer = await rebuild.ask({"envelope": session.envelope()})
+    told = [one for each in rollouts.trained(answer) for one in triples.triples(each)]
+    check("REB-097", len(told) <= 1, expected="one generation at most", seen=triples.standing(answer))
+
+
 @covers("REB-095")
 async def test_a_log_prob_that_json_has_no_word_for_is_never_trained(
     rebuild: RebuildUnderTest, check: Check, tmp_path: Path

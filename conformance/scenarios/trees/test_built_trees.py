@@ -58,6 +58,22 @@ async def test_a_child_that_begins_with_its_parents_history_is_no_part_of_it(
         check.that("TRE-016", lawful(answer, truth_of(root, child)))
 
 
+@covers("TRE-037")
+async def test_a_generation_in_two_sessions_is_trained_once(rebuild: RebuildUnderTest, check: Check) -> None:
+    root = session("root", turns=3)
+    for key in ("uuid", "request_id"):
+        renamed = {"uuid": "request_id", "request_id": "uuid"}[key]
+        copied = [
+            made.record | {"session_id": "copy", "parent_session_id": "root", renamed: f"copy-{n}"}
+            for n, made in enumerate(root.made)
+        ]
+        copy = {**root.envelope(session_id="copy"), "completions": copied}
+        answer = await rebuild.ask({"sessions": [root.envelope(), copy]})
+        trained = [triples.trained_ids(one) for one in rollouts.trained(answer)]
+        times = [sum(not ids.isdisjoint(one.generation) for ids in trained) for one in calls_of(root)]
+        check("TRE-037", max(times) <= 1, expected="each at most once", seen=times, where=f"one {key}")
+
+
 @covers("TRE-017", "TRE-018", "TRE-019", "TRE-025", "TRE-028")
 async def test_a_broken_child_is_withheld_and_takes_nobody_along(rebuild: RebuildUnderTest, check: Check) -> None:
     for what in ("first record", "second record", "other tokens", "record lost"):

@@ -39,7 +39,7 @@ async def test_a_tree_in_a_directory_is_the_tree_of_its_envelopes(
     check.equal("TRE-034", expected=known, seen=seen, where="in another order")
 
 
-@covers("TRE-035", "TRE-036")
+@covers("TRE-035", "TRE-036", "TRE-038")
 async def test_a_tree_behind_a_running_proxy_is_the_tree_of_its_envelopes(
     rebuild: RebuildUnderTest, check: Check
 ) -> None:
@@ -52,3 +52,9 @@ async def test_a_tree_behind_a_running_proxy_is_the_tree_of_its_envelopes(
         less = {path: page for path, page in found.items() if path != f"/v1/sessions/{lost}/completions"}
         async with serving(less) as url:
             check.that("TRE-036", triples.withheld(await rebuild.ask({"url": url})), f"{lost} is not handed out")
+    for asked, other in (("one", "two"), ("root", "one")):
+        page = found[f"/v1/sessions/{other}/completions"]
+        async with serving(found | {f"/v1/sessions/{asked}/completions": page}) as url:
+            check.that(
+                "TRE-038", triples.withheld(await rebuild.ask({"url": url})), f"{asked} is answered with {other}"
+            )

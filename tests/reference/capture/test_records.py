@@ -250,3 +250,15 @@ def test_a_call_fails_if_not_even_its_loss_can_be_told(engine: ScriptedEngine, f
         assert (reply.status, reply.json["error"]["code"]) == (500, "record_lost")
         assert proxy.chat("other").status == 200
         assert len(proxy.records("other")) == 1
+
+
+@pytest.mark.parametrize("year", [9998, 9999])
+def test_a_record_from_the_end_of_time_stops_nobody_from_recording(tmp_path: Path, year: int) -> None:
+    store = Store(tmp_path)
+    folder = store.folder("s")
+    folder.mkdir(parents=True)
+    strange = {"schema_version": 1, "uuid": "u", "session_id": "s", "parent_session_id": None}
+    (folder / "u.json").write_text(json.dumps(strange | {"captured_at": f"{year}-12-31T23:59:59.999999+00:00"}))
+    for session_id in ("s", "another"):
+        store.keep({"session_id": session_id, "parent_session_id": None})
+    assert [len(store.records(store.folder(one))) for one in ("s", "another")] == [2, 1]

@@ -114,7 +114,7 @@ def test_a_retry_with_the_same_tokens_is_a_sibling_whatever_its_tools_are_called
 
 
 def test_an_episode_played_twice_in_one_session_is_a_fork() -> None:
-    again = [one | {"uuid": f"v{n}"} for n, one in enumerate(two_turns())]
+    again = [one | {"uuid": f"v{n}", "request_id": f"v{n}"} for n, one in enumerate(two_turns())]
     again[0] |= {"generation_token_ids": [20, 21], "messages": [*ASKED, said("So?")]}
     again[1] |= {"messages": [*ASKED, said("So?"), user("Go."), said("Ok.")]}
     again[1] |= {"prompt_token_ids": [1, 2, 3, 20, 21, 4]}

@@ -186,7 +186,7 @@ def test_agents_of_one_session_have_trajectories_of_their_own() -> None:
 
 def test_a_broken_agent_leaves_the_root_clean_and_is_withheld_itself() -> None:
     agent = {"x_trackgauge": {"agent_id": "a1"}}
-    broken = [one | agent | {"uuid": f"b{one['uuid']}"} for one in two_turns()]
+    broken = [one | agent | {"uuid": f"b{n}", "request_id": f"b{n}"} for n, one in enumerate(two_turns())]
     broken[1]["prompt_token_ids"] = [9, 9]
     found = rebuilt(*two_turns(), *broken)
     assert (found.outcome, found.withheld) == ("clean", False)

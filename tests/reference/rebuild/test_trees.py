@@ -7,7 +7,9 @@ from tests.reference.rebuild.making import JSON, answer, envelope, rebuilt, trai
 
 def session(name: str, parent: str | None = None, count: int = 2) -> JSON:
     turns = [
-        turn | {"session_id": name, "uuid": f"{name}-{turn['uuid']}", "parent_session_id": parent}
+        turn
+        | {"session_id": name, "parent_session_id": parent}
+        | {key: f"{name}-{turn[key]}" for key in ("uuid", "request_id")}
         for turn in two_turns()[:count]
     ]
     return envelope(*turns, session=name)
@@ -83,3 +85,31 @@ def test_a_session_in_two_envelopes_is_one_session() -> None:
     assert answer({"sessions": halves}) == answer({"envelope": whole})
     halves[1] |= {"incomplete": True}
     assert answer({"sessions": halves}).reason_code == "records_lost"
+
+
+@pytest.mark.parametrize("renamed", [{}, {"uuid": "another"}, {"request_id": "another"}])
+def test_a_generation_that_two_sessions_hold_is_trained_in_the_first_alone(renamed: JSON) -> None:
+    root, copy = session("root"), session("child", "root")
+    copy["completions"] = [
+        one | {"session_id": "child", "parent_session_id": "root"} | {key: f"{one[key]}-2" for key in renamed}
+        for one in root["completions"]
+    ]
+    for order in ([root, copy], [copy, root]):
+        found = answer({"sessions": order})
+        assert [(one.session_id, one.withheld, one.reason_code) for one in found.trajectories] == [
+            ("root", False, None),
+            ("child", True, "invalid_record"),
+        ]
+        assert trained(found) == [10, 11, 12, 13]
+
+
+def test_a_generation_that_two_agents_hold_is_trained_in_the_session_s_own_alone() -> None:
+    agent = {"x_trackgauge": {"agent_id": "a1"}}
+    found = rebuilt(*two_turns(), *(one | agent | {"uuid": f"b{one['uuid']}"} for one in two_turns()))
+    assert [(one.agent, one.withheld) for one in found.trajectories] == [(None, False), ("a1", True)]
+    assert trained(found) == [10, 11, 12, 13]
+
+
+def test_equal_generations_of_two_requests_are_two() -> None:
+    found = answer({"sessions": [session("root"), session("child", "root")]})
+    assert trained(found) == [10, 11, 12, 13] * 2

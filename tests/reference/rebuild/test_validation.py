@@ -136,9 +136,37 @@ def test_more_ids_than_usage_counts_are_trained() -> None:
 
 def test_a_uuid_that_comes_twice_is_one_record() -> None:
     turns = two_turns()
-    found = rebuilt(*turns, turns[1] | {"messages": [system(), user("x"), said("y")], "generation_token_ids": [5, 6]})
+    found = rebuilt(*turns, turns[1])
     assert excluded(found) == [("u1", "invalid", "uuid_unique")]
     assert trained(found) == [10, 11, 12, 13]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"generation_log_probs": [-9.0, -9.0]},
+        {"generation_token_ids": [5, 6]},
+        {"prompt_token_ids": [1, 2, 3, 10, 11, 4]},
+        {"messages": [system(), user("x"), said("y")]},
+        {"is_valid": False},
+    ],
+)
+def test_of_records_with_one_uuid_that_contradict_one_another_none_is_trained(other: JSON) -> None:
+    """Which of them comes first says nothing of which tells the truth."""
+    turns = two_turns()
+    for records in ([*turns, turns[1] | other], [turns[1] | other, *turns]):
+        found = rebuilt(*records)
+        assert {uuid for uuid, _, _ in excluded(found)} == {"u1"}
+        assert trained(found) == [10, 11]
+
+
+def test_one_generation_behind_two_prompts_is_not_trained() -> None:
+    """A proxy that records the answer before once more gives it a context that it never had."""
+    turns = two_turns()
+    again = {key: turns[0][key] for key in ("request_id", "generation_token_ids", "generation_log_probs")}
+    found = rebuilt(turns[0], turns[1] | again)
+    assert trained(found) == []
+    assert {(uuid, rule) for uuid, _, rule in excluded(found)} == {("u0", "request_id"), ("u1", "request_id")}
 
 
 def test_strictness_turns_what_is_partial_into_an_error_that_names_the_record() -> None:
