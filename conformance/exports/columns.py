@@ -90,6 +90,4 @@ def _batch(arrow: Any, held: Sequence[Row], form: Any) -> Any:
     try:
         return arrow.RecordBatch.from_pylist(list(held), schema=form)
     except (arrow.ArrowException, OverflowError, UnicodeError) as error:
-        raise ExportError(
-            f"a row of session {held[0]['session_id']!a} does not fit its columns: {error}"
-        ) from None
+        raise ExportError(f"a row of session {held[0]['session_id']!a} does not fit its columns: {error}") from None

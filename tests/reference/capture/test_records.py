@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conformance.contract.records import Envelope, Record
+from conformance.reference.store import Store
 from tests.reference.capture.running import JSON, Proxy, route
 from tests.reference.capture.scripted_engine import Answer, ScriptedEngine, completion, with_choice, with_message
 
@@ -260,5 +261,5 @@ def test_a_record_from_the_end_of_time_stops_nobody_from_recording(tmp_path: Pat
     strange = {"schema_version": 1, "uuid": "u", "session_id": "s", "parent_session_id": None}
     (folder / "u.json").write_text(json.dumps(strange | {"captured_at": f"{year}-12-31T23:59:59.999999+00:00"}))
     for session_id in ("s", "another"):
-        store.keep({"session_id": session_id, "parent_session_id": None})
+        store.keep({"schema_version": 1, "session_id": session_id, "parent_session_id": None})
     assert [len(store.records(store.folder(one))) for one in ("s", "another")] == [2, 1]
