@@ -149,7 +149,8 @@ def _orphans() -> set[int]:
 
 def tail_of(log: Path) -> str:
     try:
-        with log.open("rb") as file:
+        # Not blocking: a harness may have put a pipe in its place.
+        with open(os.open(log, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             return file.read().decode(errors="replace")
     except OSError:

@@ -43,6 +43,8 @@ def _lay_out(command: Command, stage: Stage, workspace: Path, values: Values) ->
             raise RolloutFailed(Stage.REQUEST, f"file {name!r} of the {stage}: expected a path below the workspace")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not path.is_file() and not path.is_dir():
+                path.unlink()  # a pipe that a harness left there would be written to without end
             path.write_bytes(filled(text, values).encode("utf-8", "surrogateescape"))
         except (OSError, ValueError) as error:
             raise RolloutFailed(stage, f"cannot write {name!r}: {error}") from None

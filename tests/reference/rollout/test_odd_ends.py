@@ -62,6 +62,11 @@ def test_a_patch_that_is_no_file_costs_only_the_patch(tmp_path: Path, script: st
     assert len(answer.warnings) == 2
 
 
+def test_a_pipe_where_a_file_of_the_evaluation_belongs_is_replaced(tmp_path: Path) -> None:
+    evaluation = {"command": "cat verdict", "files": {"verdict": {"text": '{"reward": 0.5}'}}}
+    assert played(tmp_path, "mkfifo verdict", evaluation=evaluation).reward == 0.5
+
+
 def test_metrics_that_no_json_has_a_word_for_are_null(tmp_path: Path) -> None:
     answer = played(tmp_path, 'echo \'{"a": NaN, "b": 2}\' > m', metrics="m")
     assert answer.metrics == {"a": None, "b": 2}
