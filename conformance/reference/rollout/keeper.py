@@ -3,7 +3,8 @@
 Run as a script with the standard library alone, so that it is up in a few milliseconds and needs nothing of the
 environment. Its stdin is the lifeline that only the task holds: when it ends, also because the task was killed, the
 command and all that descends from it get TERM, some grace, and KILL. What comes of the command is told in one line on
-the descriptor it is given: ``refused ERRNO`` or ``ended CODE``, negative for a signal.
+the descriptor it is given: ``refused ERRNO``, ``left CODE`` where it ended by itself, or ``ended CODE`` after it was
+told to; the code is negative for a signal.
 """
 
 import ctypes
@@ -29,10 +30,13 @@ def keep(command: list[str], told: int, grace: float) -> None:
     awake = wakeups()
     child = begin(command, told, libc)
     deadline: float | None = None
+    killing = False
     while True:
         code, left = reaped(child)
         if code is not None:
-            tell(told, f"ended {code}")
+            # A KILL that is not from here came from somebody else, whatever has been told in the meantime.
+            alone = deadline is None or (code == -signal.SIGKILL and not killing)
+            tell(told, f"{'left' if alone else 'ended'} {code}")
         if not left:
             return
         if code is not None and deadline is None:
@@ -41,8 +45,14 @@ def keep(command: list[str], told: int, grace: float) -> None:
         ready = select.select([awake, 0] if deadline is None else [awake], [], [], wait)[0]
         told_to = signal.SIGTERM in os.read(awake, 512) if awake in ready else False
         if deadline is None and (told_to or 0 in ready):
+            code, left = reaped(child)  # once more: what is dead already was not ended by this
+            if code is not None:
+                tell(told, f"left {code}")
+            if not left:
+                return
             deadline = ending(grace)
         if deadline is not None and time.monotonic() >= deadline:
+            killing = True
             to_all(signal.SIGKILL)
             deadline = time.monotonic() + AGAIN_SECONDS
 

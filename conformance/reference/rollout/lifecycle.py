@@ -165,17 +165,16 @@ def _proxy(rollout: Rollout) -> Iterator[Routed | None]:
         proxy = spawn(asked.spawn, rollout.folder, sources)
         try:
             yield Routed(f"http://{proxy.host}:{proxy.port}", proxy.host, proxy.port, proxy.log_dir)
-            _refuse_if_ended(proxy)
         finally:
-            proxy.kept.end()
+            code = proxy.kept.end()
+        if proxy.kept.by_itself:
+            raise _ended_under_it(proxy, code)
 
 
-def _refuse_if_ended(proxy: SpawnedProxy) -> None:
-    """Whatever the harness came to behind a proxy that ended under it says nothing. Raises RolloutFailed."""
-    code = proxy.kept.ended(0)
-    if code is not None:
-        why = f"the proxy ended with exit code {code} while the harness ran; its log is {proxy.kept.log}"
-        raise RolloutFailed(Stage.HARNESS, why, exit_code=code, tail=proxy.kept.tail())
+def _ended_under_it(proxy: SpawnedProxy, code: int | None) -> RolloutFailed:
+    """Whatever the harness came to behind a proxy that was gone says nothing."""
+    why = f"the proxy ended with exit code {code} while the harness ran; its log is {proxy.kept.log}"
+    return RolloutFailed(Stage.HARNESS, why, exit_code=code, tail=proxy.kept.tail())
 
 
 def _ask_limits(rollout: Rollout, routed: Routed) -> None:

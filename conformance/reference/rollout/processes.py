@@ -40,6 +40,8 @@ class Kept:
         self._heard = b""
         self._code: int | None = None
         self._refused: int | None = None
+        self.by_itself = False
+        """Whether it ended before anybody told it to; known once it has ended."""
 
     def ended(self, seconds: float) -> int | None:
         """The exit code (negative for a signal), waiting that long at most; None while it runs.
@@ -73,6 +75,8 @@ class Kept:
         except subprocess.TimeoutExpired:
             self._keeper.kill()  # the kernel then kills the command
             self._keeper.wait()
+        else:
+            self.by_itself = self.by_itself or self._keeper.returncode != 0
         KEEPERS.discard(self._keeper.pid)
         if self._keeper.returncode:
             _kill_orphans()
@@ -98,6 +102,7 @@ class Kept:
             self._refused = int(number)
         elif self._heard.endswith(b"\n"):
             self._code = int(number)
+            self.by_itself = word == "left"
 
 
 def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Path, grace: float) -> Kept:

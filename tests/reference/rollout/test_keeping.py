@@ -65,6 +65,22 @@ def test_a_command_that_is_ended_gets_term_and_then_kill(tmp_path: Path) -> None
     assert deaf.end() == -signal.SIGKILL
 
 
+def test_it_is_told_whether_a_command_ended_by_itself_or_was_ended(tmp_path: Path) -> None:
+    left, killed, ended = start(tmp_path, "exit 3"), start(tmp_path, "kill -9 $$"), start(tmp_path, "exec sleep 1000")
+    assert [each.ended(SOON_SECONDS) for each in (left, killed)] == [3, -signal.SIGKILL]
+    assert [each.end() for each in (left, killed, ended)] == [3, -signal.SIGKILL, -signal.SIGTERM]
+    assert [each.by_itself for each in (left, killed, ended)] == [True, True, False]
+
+
+def test_a_command_that_died_unheard_of_ended_by_itself(tmp_path: Path) -> None:
+    kept = start(tmp_path, "echo $$ > pid; exec sleep 1000")
+    os.kill(number_in(tmp_path / "pid"), signal.SIGKILL)
+    assert (kept.end(), kept.by_itself) == (-signal.SIGKILL, True)
+    kept = start(tmp_path, "echo $PPID > keeper; exec sleep 1000")
+    os.kill(number_in(tmp_path / "keeper"), signal.SIGKILL)
+    assert (kept.end(), kept.by_itself) == (-signal.SIGKILL, True)
+
+
 def test_what_cannot_be_run_is_said_with_the_reason(tmp_path: Path) -> None:
     kept = processes.start([str(tmp_path / "none")], env={}, cwd=tmp_path, log=tmp_path / "log", grace=1)
     with pytest.raises(processes.CannotRun, match="No such file or directory"):
