@@ -97,6 +97,16 @@ def none_lost(records: Iterable[Record], rows: Iterable[Row]) -> Judgement:
     return Judgement(True, "a record for each finished call", f"{len(matched.pairs)} records")
 
 
+def thrown_away_told(records: Iterable[Record], rows: Iterable[Row], calls: int) -> Judgement:
+    """What was generated beyond the ``calls`` of a client was thrown away; it has records, and they are invalid."""
+    records = list(records)
+    judged = none_lost(records, rows)
+    if not judged:
+        return judged
+    valid = sum(record.get("is_valid") is not False for record in records)
+    return Judgement(valid <= calls, f"at most {calls} valid records, one a call", f"{valid} of {len(records)} valid")
+
+
 def broken_promise(record: Record) -> str | None:
     """The first promise of ``is_valid`` that a record breaks on its own, or None. Contract §1, "What is recorded"."""
     for rule, holds in (

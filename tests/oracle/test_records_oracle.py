@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from conformance.oracle.matching import match
-from conformance.oracle.records import broken_promise, law, none_lost, same_field, triple
+from conformance.oracle.records import broken_promise, law, none_lost, same_field, thrown_away_told, triple
 from conformance.oracle.rollouts import conserved, never_wrong, sampled, view_shape, view_truth
 
 PROMPT, GENERATION, LOG_PROBS = [1, 2, 3], [4, 5], [-0.5, -0.25]
@@ -77,6 +77,14 @@ def test_a_valid_record_that_no_row_explains_breaks_the_law_and_an_invalid_one_d
 
 def test_two_records_cannot_both_claim_one_row() -> None:
     assert not law([record(), record(uuid="u2")], [row()])
+
+
+def test_an_answer_that_was_thrown_away_has_an_invalid_record() -> None:
+    rows = [row(), row(seq=2, request_id="chatcmpl-2")]
+    kept, thrown = record(), record(uuid="u2", request_id="chatcmpl-2", is_valid=False)
+    assert thrown_away_told([kept, thrown], rows, calls=1)
+    assert not thrown_away_told([kept], rows, calls=1)
+    assert not thrown_away_told([kept, {**thrown, "is_valid": True}], rows, calls=1)
 
 
 def test_records_find_their_rows_by_generation_when_request_ids_are_rewritten() -> None:

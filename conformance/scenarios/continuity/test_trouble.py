@@ -28,7 +28,7 @@ REPORTED = [7, 8, 9]
 NO_GENERATION = ("refused", "failed")
 
 
-@covers("CON-035", "CON-036", "CON-037", "CON-038", "CON-039", "CON-040", "CON-041", "CON-042", "CON-048")
+@covers("CON-035", "CON-036", "CON-037", "CON-038", "CON-039", "CON-040", "CON-041", "CON-042", "CON-048", "UPS-026")
 async def test_trouble_of_the_engine_is_neither_hidden_nor_doubled(scene: Scene, check: Check) -> None:
     each = transports(scene)
     tenants = {BY_COMPLETIONS.tenant, *(one.tenant for one in each)}
@@ -116,8 +116,9 @@ async def _in_vain(scene: Scene, check: Check) -> None:
         talk.say("And then?")
         check("CON-041", bool(heard.text), expected="an answer", seen=heard.text, where=IN_VAIN.model)
         check.that("CON-041", continuity.is_plain((await talk.rows())[-1], plain), IN_VAIN.model)
-    held = await scene.records(talk.session)
-    check.that("CON-041", records.law(held, await talk.rows()), IN_VAIN.model)
+    held, rows = await scene.records(talk.session), await talk.rows()
+    check.that("CON-041", records.law(held, rows), IN_VAIN.model)
+    check.that("UPS-026", records.thrown_away_told(held, rows, calls=3), IN_VAIN.model)
     told = [(one.get("x_trackgauge") or {}).get("injected", False) for one in held]
     check.equal("CON-041", expected=[False] * 3, seen=told, where=f"{IN_VAIN.model}, injected")
 
@@ -135,7 +136,10 @@ async def _encoded_anew(scene: Scene, check: Check) -> None:
     check.equal("CON-048", expected=False, seen=told, where="injected")
     plain = await talk.plain()
     await talk.ask()
-    row = (await talk.rows())[-1]
+    rows = await talk.rows()
+    told_of = records.thrown_away_told(await scene.records(talk.session), rows, calls=3)
+    check.that("UPS-026", told_of, f"{BY_COMPLETIONS.model}, another prompt reported")
+    row = rows[-1]
     goes_on = row["prompt_token_ids"][: len(REPORTED)] == REPORTED
     check("CON-048", goes_on or bool(continuity.is_plain(row, plain)), expected="a plain call", seen="tokens as sent")
 
