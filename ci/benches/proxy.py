@@ -29,7 +29,7 @@ from ci.benches.parts import load  # noqa: E402
 from conformance.systems import needs, profiles  # noqa: E402
 from conformance.systems.engine import FakeEngine, start_engine  # noqa: E402
 from conformance.systems.install import CannotInstall, install  # noqa: E402
-from conformance.systems.profiles import Profile  # noqa: E402
+from conformance.systems.profile import Profile  # noqa: E402
 from conformance.systems.proxy import ProxyUnderTest, start_proxy  # noqa: E402
 from conformance.systems.routing import Route  # noqa: E402
 from conformance.systems.tables import ProfileError  # noqa: E402

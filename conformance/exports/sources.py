@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from conformance.contract.rebuilds import RebuildAnswer
 from conformance.exports.errors import ExportError
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 from conformance.systems.rebuild import RebuildFailed, RebuildUnderTest
 from conformance.systems.servers import SystemNotStarted
 

@@ -10,7 +10,7 @@ from conformance.contract.vocabulary import SystemKind, Verdict
 from conformance.report.results import Result
 from conformance.requirements.catalogue import Catalogue
 from conformance.systems.known_failures.form import NONE, KnownFailure, KnownFailures, load, place_of
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 from conformance.systems.tables import ProfileError
 
 Lists = Mapping[SystemKind, KnownFailures]

@@ -9,7 +9,8 @@ from conformance.contract.vocabulary import SystemKind
 from conformance.gauge.known import Lists, is_whole, lists_for
 from conformance.requirements.catalogue import Catalogue, load
 from conformance.requirements.form import CatalogueError
-from conformance.systems.profiles import Profile, choose
+from conformance.systems.profile import Profile
+from conformance.systems.profiles import choose
 from conformance.systems.tables import ProfileError
 
 

@@ -19,7 +19,7 @@ from conformance.report.folder import RESULTS
 from conformance.report.summary import ExitStatus
 from conformance.requirements.catalogue import Catalogue
 from conformance.systems import needs, profiles
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 
 LOG = "run.log"
 CUT = "its run was ended before all was played"

@@ -9,7 +9,8 @@ from conformance.gauge.options import Chosen
 from conformance.systems import routing
 from conformance.systems.calls import SystemFailed
 from conformance.systems.engine import FakeEngine, port_for, start_engine
-from conformance.systems.profiles import Profile, find
+from conformance.systems.profile import Profile
+from conformance.systems.profiles import find
 from conformance.systems.proxy import ProxyUnderTest, start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.routing import Route

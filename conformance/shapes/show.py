@@ -10,7 +10,7 @@ from rich.table import Table
 from conformance.shapes.judging import Told, play, shapes
 from conformance.shapes.shape import Shape
 from conformance.shapes.stage import stage
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 
 COLUMNS = ("shape", "calls", "outcome", "sampled", "trained", "withheld", "excluded")
 WIDTH = 110

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from conformance.systems import guard
 from conformance.systems.calls import Answer, CallFailed, SystemFailed, call
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 from conformance.systems.servers import Server, ServerCommand, accepts
 
 JSON = Any

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from conformance.systems import needs, profiles
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 from conformance.systems.versions import version_of
 
 BUILT_IN = "built in"

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from conformance.systems import guard, needs, routing
 from conformance.systems.calls import Answer, Headers, SystemFailed, call
-from conformance.systems.profiles import PARENT_CAPABILITY, SESSION_PREFIX, Profile, Retrieval
+from conformance.systems.profile import PARENT_CAPABILITY, SESSION_PREFIX, Profile, Retrieval
 from conformance.systems.retrieval import DiskRecord, Form, Record, in_contract_form, read_file, rows_of
 from conformance.systems.routing import Route
 from conformance.systems.servers import (

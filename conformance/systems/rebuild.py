@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.systems import guard, needs
 from conformance.systems.calls import SystemFailed
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 from conformance.systems.servers import SystemNotStarted
 
 JSON = Any

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 from conformance.systems.tables import ProfileError
 
 JSON = Any

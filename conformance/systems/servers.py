@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from conformance.systems import guard
 from conformance.systems.calls import SystemFailed
-from conformance.systems.profiles import Address, Setup
+from conformance.systems.profile import Address, Setup
 
 LOOPBACK = "127.0.0.1"
 POLL_SECONDS = 0.005

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from conformance.systems import guard, needs
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 
 UNKNOWN = "unknown"
 SECONDS = 30.0

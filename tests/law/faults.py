@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from conformance.mutants.patch import load
-from conformance.systems.profiles import Profile, find
+from conformance.systems.profile import Profile
+from conformance.systems.profiles import find
 
 
 def faulty(name: str, ran: Path) -> Profile:

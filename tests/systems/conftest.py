@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.systems import profiles
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 
 Listening = Callable[[bytes], AbstractAsyncContextManager[tuple[str, list[bytes]]]]
 

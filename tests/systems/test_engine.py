@@ -12,6 +12,7 @@ import pytest
 from conformance.systems import engine, profiles, routing, servers
 from conformance.systems.calls import call
 from conformance.systems.engine import FakeEngine
+from conformance.systems.profile import Attach
 from fakes.vllm.tags import format_tag
 from fakes.vllm.tenants import TenantConfig
 
@@ -66,7 +67,7 @@ def test_the_shared_tenants_are_ones_that_the_engine_takes() -> None:
 def test_an_attached_system_decides_where_the_engine_listens() -> None:
     reference = profiles.find("reference")
     assert engine.port_for(reference) == 0
-    attach = profiles.Attach(url="http://127.0.0.1:1", engine="http://127.0.0.1:8123", log_dir=None)
+    attach = Attach(url="http://127.0.0.1:1", engine="http://127.0.0.1:8123", log_dir=None)
     assert engine.port_for(replace(reference, start=None, attach=attach)) == 8123
 
 

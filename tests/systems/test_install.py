@@ -11,7 +11,7 @@ from conformance.systems import needs, profiles
 from conformance.systems.install import CannotInstall, install
 from conformance.systems.inventory import inventory, table
 from conformance.systems.needs import Checkout, Needs
-from conformance.systems.profiles import Profile
+from conformance.systems.profile import Profile
 from conformance.systems.proxy import start_proxy
 from conformance.systems.servers import SystemNotStarted
 from conformance.systems.tables import ProfileError

@@ -7,6 +7,7 @@ import pytest
 
 from conformance.contract.vocabulary import SystemKind
 from conformance.systems import profiles
+from conformance.systems.profile import Carrier, Profile
 from conformance.systems.tables import ProfileError
 
 REBUILD = 'name = "mine"\nkind = "rebuild"\ncapabilities = ["rebuild-session"]\n[start]\ncommand = ["mine"]\n'
@@ -17,7 +18,7 @@ PROXY = (
 )
 
 
-def loaded(place: Path, text: str) -> profiles.Profile:
+def loaded(place: Path, text: str) -> Profile:
     path = place / "profiles" / "mine.toml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
@@ -217,4 +218,4 @@ def test_a_profile_can_carry_a_system_of_another_make(tmp_path: Path) -> None:
     assert profile.fill("{python}", {}) == "/somewhere/bin/python"
     assert profile.start is not None
     assert profile.start.setup[0].method == "POST"
-    assert profile.carriers["session-url"] == profiles.Carrier("url", "/sessions/{session}/v1")
+    assert profile.carriers["session-url"] == Carrier("url", "/sessions/{session}/v1")

@@ -9,7 +9,8 @@ import pytest
 
 from conformance.systems import guard, proxy, routing, servers
 from conformance.systems.calls import CallFailed, call
-from conformance.systems.profiles import Profile, load
+from conformance.systems.profile import Profile
+from conformance.systems.profiles import load
 from conformance.systems.proxy import ProxyUnderTest
 from conformance.systems.retrieval import RetrievalFailed
 

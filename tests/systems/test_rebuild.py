@@ -8,7 +8,8 @@ import pytest
 
 from conformance.contract.rebuilds import RebuildAnswer, Trajectory
 from conformance.systems import guard, rebuild
-from conformance.systems.profiles import Profile, load
+from conformance.systems.profile import Profile
+from conformance.systems.profiles import load
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.servers import SystemNotStarted
 

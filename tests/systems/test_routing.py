@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from conformance.systems import profiles, routing
+from conformance.systems.profile import Profile, Routing
 from conformance.systems.tables import ProfileError
 
 ENGINE = "http://127.0.0.1:8123"
@@ -64,7 +65,7 @@ def test_routes_with_keys_that_a_system_does_not_know_are_left_out() -> None:
     poorer = replace(
         reference,
         capabilities=reference.capabilities - {"pins", "continuity-completions"},
-        routing=profiles.Routing(form="contract", optional_keys=(), template=None),
+        routing=Routing(form="contract", optional_keys=(), template=None),
     )
     left = {each.name for each in routing.supported(routing.SHARED_ROUTES, poorer)}
     assert {each.name for each in routing.SHARED_ROUTES} - left == {
@@ -73,9 +74,9 @@ def test_routes_with_keys_that_a_system_does_not_know_are_left_out() -> None:
     }
 
 
-def templated(place: Path, text: str) -> profiles.Profile:
+def templated(place: Path, text: str) -> Profile:
     (place / "routes.j2").write_text(text)
-    form = profiles.Routing(form="template", optional_keys=("ping_secs",), template=place / "routes.j2")
+    form = Routing(form="template", optional_keys=("ping_secs",), template=place / "routes.j2")
     return replace(profiles.find("reference"), routing=form)
 
 

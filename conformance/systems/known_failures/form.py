@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from conformance.systems.profiles import PROFILES, Profile
+from conformance.systems.profile import Profile
+from conformance.systems.profiles import PROFILES
 from conformance.systems.tables import ProfileError, Table
 
 HERE = Path(__file__).parent
