@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from conformance.systems import guard, needs
+from conformance.systems import guard, jsonlines
 from conformance.systems.calls import SystemFailed
 from conformance.systems.profile import Profile
-from conformance.systems.servers import SystemNotStarted
 
 JSON = Any
 PROTOCOL_VERSION = 1
@@ -149,25 +148,7 @@ class RebuildUnderTest:
             self.restart()
 
     def _start(self) -> guard.Started:
-        start = self.profile.start
-        if start is None:
-            raise SystemNotStarted(self.profile.name, "its profile has no [start]")
-        lacking = None if self.profile.install is None else needs.lacking(self.profile.install)
-        if lacking is not None:
-            raise SystemNotStarted(self.profile.name, lacking)
-        own = {name: self.profile.fill(value, {}) for name, value in start.env.items()}
-        try:
-            started = guard.start(
-                [self.profile.fill(word, {}) for word in start.command],
-                log=self._files / "rebuild.log",
-                env=guard.environment(self._files, {**own, **self._env}),
-                cwd=self._files,
-                role="command",
-                grace=start.grace_seconds,
-                piped=True,
-            )
-        except guard.CannotRun as error:
-            raise SystemNotStarted(self.profile.name, str(error)) from None
+        started = jsonlines.start(self.profile, self._files, "rebuild.log", self._env)
         assert started.stdin is not None
         os.set_blocking(started.stdin.fileno(), False)
         self._unread.clear()
@@ -185,19 +166,11 @@ class RebuildUnderTest:
         return answer
 
     def _refuse_other_forms(self, answer: dict[str, JSON]) -> None:
-        # Not above: pydantic takes a while to import, and this module is loaded wherever pytest is.
-        from pydantic import ValidationError
-
         from conformance.contract.rebuilds import RebuildAnswer
 
-        try:
-            RebuildAnswer.model_validate({**answer, "id": ""})
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            raise NotAnAnswer(
-                f"{self.profile.name}: its answer is not of the contract's form: {place}: {first['msg']}"
-            ) from None
+        wrong = jsonlines.misfit({**answer, "id": ""}, RebuildAnswer)
+        if wrong is not None:
+            raise NotAnAnswer(f"{self.profile.name}: its answer is not of the contract's form: {wrong}")
 
     def _answer_to(self, number: str | None, line: bytes, deadline: float, seconds: float) -> dict[str, JSON]:
         """Writes and reads at once: a command may answer, or complain, before it has read all."""

@@ -13,10 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from conformance.systems import guard
+from conformance.systems import guard, jsonlines
 from conformance.systems.calls import SystemFailed
 from conformance.systems.profile import Profile
-from conformance.systems.servers import SystemNotStarted
 
 JSON = Any
 PROTOCOL_VERSION = 1
@@ -84,22 +83,7 @@ class RunnerUnderTest:
         self._begin()
 
     def _begin(self) -> None:
-        start = self.profile.start
-        if start is None:
-            raise SystemNotStarted(self.profile.name, "its profile has no [start]")
-        own = {name: self.profile.fill(value, {}) for name, value in start.env.items()}
-        try:
-            self._started = guard.start(
-                [*(self.profile.fill(word, {}) for word in start.command), *self._arguments],
-                log=self._files / "runner.log",
-                env=guard.environment(self._files, {**own, **self._env}),
-                cwd=self._files,
-                role="command",
-                grace=start.grace_seconds,
-                piped=True,
-            )
-        except guard.CannotRun as error:
-            raise SystemNotStarted(self.profile.name, str(error)) from None
+        self._started = jsonlines.start(self.profile, self._files, "runner.log", self._env, self._arguments)
         self._reader = threading.Thread(target=self._read, args=(self._started,), daemon=True)
         self._reader.start()
 
@@ -177,18 +161,11 @@ class RunnerUnderTest:
 
     def refuse_other_forms(self, answer: Mapping[str, JSON]) -> None:
         """Raises RunnerFailed where an answer is not as the contract has it."""
-        # Not above: pydantic takes a while to import, and this module is loaded wherever pytest is.
-        from pydantic import ValidationError
-
         from conformance.contract.rollouts import Collected
 
-        try:
-            Collected.model_validate(answer)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            why = f"{self.profile.name}: its answer is not of the contract's form: {place}: {first['msg']}"
-            raise RunnerFailed(why) from None
+        wrong = jsonlines.misfit(answer, Collected)
+        if wrong is not None:
+            raise RunnerFailed(f"{self.profile.name}: its answer is not of the contract's form: {wrong}")
 
     def _write(self, line: bytes) -> None:
         stdin = self._started.stdin

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from conformance.systems.inventory import inventory, table
 from conformance.systems.needs import Checkout, Needs
 from conformance.systems.profile import Profile
 from conformance.systems.proxy import start_proxy
+from conformance.systems.rebuild import RebuildUnderTest
+from conformance.systems.runner import RunnerUnderTest
 from conformance.systems.servers import SystemNotStarted
 from conformance.systems.tables import ProfileError
 
@@ -83,6 +86,20 @@ def test_what_is_not_there_is_said_with_the_line_that_gets_it(cache: Path, tmp_p
     assert needs.lacking(ACME) == expected
     with pytest.raises(SystemNotStarted, match="acme did not start: it is not installed: trackgauge systems install"):
         start_proxy(profile(tmp_path), "http://127.0.0.1:1", tmp_path / "records")
+
+
+@pytest.mark.parametrize(("kind", "start"), [("rebuild", RebuildUnderTest), ("rollout", RunnerUnderTest)])
+def test_so_it_is_of_a_command_that_speaks_lines(
+    cache: Path, tmp_path: Path, kind: str, start: Callable[[Profile, Path], object]
+) -> None:
+    file = tmp_path / "lines.toml"
+    runner = '[runner]\nproxy = ["acme"]\n' if kind == "rollout" else ""
+    file.write_text(
+        f'name = "acme"\nkind = "{kind}"\ncapabilities = []\n[install]\npython = "3.11"\npackages = ["acme==1"]\n'
+        f'[start]\ncommand = ["{{python}}", "-m", "acme"]\n{runner}'
+    )
+    with pytest.raises(SystemNotStarted, match="acme did not start: it is not installed: trackgauge systems install"):
+        start(profiles.load(file), tmp_path)
 
 
 def test_another_wish_than_what_is_installed_is_no_match(cache: Path, sources: Path) -> None:
