@@ -2,25 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
 
-from conformance.contract.vocabulary import Level
 from conformance.report import junit, ndjson, summary
-from conformance.report.results import Footer, Header, Report, Result, SuiteError
+from conformance.report.results import Footer, Header, Report, Result, Sentences, SuiteError
 
 RESULTS, SUMMARY, JUNIT = "results.ndjson", "summary.json", "junit.xml"
 PAGE, MARKDOWN, BADGE = "index.html", "summary.md", "badge.svg"
-
-
-class Ruled(Protocol):
-    """What is said of a requirement beside its verdict."""
-
-    @property
-    def statement(self) -> str: ...
-    @property
-    def harm(self) -> str: ...
-    @property
-    def level(self) -> Level: ...
 
 
 def write(
@@ -39,7 +26,7 @@ def draw(folder: Path, report: Report) -> None:
 
 
 def draw_for_people(
-    folder: Path, report: Report, sentences: Mapping[str, Ruled], titles: Mapping[str, str], again: Callable[[str], str]
+    folder: Path, report: Report, sentences: Sentences, titles: Mapping[str, str], again: Callable[[str], str]
 ) -> None:
     """Writes ``index.html``, ``summary.md`` and ``badge.svg``.
 

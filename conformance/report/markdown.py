@@ -5,9 +5,9 @@ from pathlib import Path
 
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report.lines import contrast, printable
-from conformance.report.results import Report, Result, family_of
+from conformance.report.results import Report, Result, Sentences, family_of
 from conformance.report.summary import by_requirement, gating_failure
-from conformance.report.terminal import Sentences, closing, effort
+from conformance.report.terminal import closing, effort
 
 MOST = 50
 """Findings that are told in full; a pull request's comment has a limit too."""

@@ -3,37 +3,18 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Protocol
 
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report import hops
 from conformance.report.lines import contrast, printable
-from conformance.report.results import Header, Report, Result, SuiteError, family_of
-from conformance.report.summary import ExitStatus, by_requirement, gating_failure, tally
+from conformance.report.results import Header, Report, Result, Sentences, SuiteError, family_of
+from conformance.report.summary import WORST_FIRST, ExitStatus, by_requirement, gating_failure, tally
 from conformance.report.terminal import MEANINGS, effort
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")
 MARKS = {Verdict.FAIL: "✗", Verdict.ERROR: "!", Verdict.INCONCLUSIVE: "?", Verdict.STALE: "s", Verdict.KNOWN: "k"}
-ORDER = (
-    Verdict.FAIL,
-    Verdict.ERROR,
-    Verdict.INCONCLUSIVE,
-    Verdict.STALE,
-    Verdict.KNOWN,
-    Verdict.PASS,
-    Verdict.SKIP,
-)
 WITH_HOPS = 200
 """Scenarios whose hops are drawn; of more, the others have their evidence linked only."""
-
-
-class Sentence(Protocol):
-    """What the page says of a requirement beside its verdict."""
-
-    @property
-    def statement(self) -> str: ...
-    @property
-    def harm(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +84,7 @@ class Page:
 def write(
     path: Path,
     report: Report,
-    sentences: Mapping[str, Sentence],
+    sentences: Sentences,
     titles: Mapping[str, str],
     again: Callable[[str], str],
 ) -> None:
@@ -120,12 +101,12 @@ def write(
 def page_of(
     report: Report,
     folder: Path,
-    sentences: Mapping[str, Sentence],
+    sentences: Sentences,
     titles: Mapping[str, str],
     again: Callable[[str], str],
 ) -> Page:
     single = by_requirement(report.results)
-    counts = {verdict: [its for _, its in single.values()].count(verdict) for verdict in ORDER}
+    counts = {verdict: [its for _, its in single.values()].count(verdict) for verdict in WORST_FIRST}
     findings = any(count for verdict, count in counts.items() if verdict not in (Verdict.PASS, Verdict.SKIP))
     status = report.footer.exit_status
     return Page(
@@ -159,12 +140,12 @@ def _cards(single: Mapping[str, tuple[Level, Verdict]], counts: Mapping[Verdict,
 def _families(
     report: Report,
     folder: Path,
-    sentences: Mapping[str, Sentence],
+    sentences: Sentences,
     titles: Mapping[str, str],
     again: Callable[[str], str],
 ) -> list[Family]:
     by_id: dict[str, list[Result]] = {}
-    for line in sorted(report.results, key=lambda one: ORDER.index(one.verdict)):
+    for line in sorted(report.results, key=lambda one: WORST_FIRST.index(one.verdict)):
         by_id.setdefault(line.requirement, []).append(line)
     drawn: set[str] = set()
     families: dict[str, list[Rule]] = {}

@@ -1,8 +1,9 @@
 """What a run says: a header, a line per requirement and scenario, a footer. Published as JSON Lines."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from conformance.contract.vocabulary import Level, Verdict
 
@@ -103,3 +104,18 @@ def may_gate(level: Level, strict: bool) -> bool:
 def family_of(requirement: str) -> str:
     """``STR-007`` → ``STR``."""
     return requirement.partition("-")[0]
+
+
+class Sentence(Protocol):
+    """What a report says of a requirement beside its verdict."""
+
+    @property
+    def statement(self) -> str: ...
+    @property
+    def harm(self) -> str: ...
+    @property
+    def level(self) -> Level: ...
+
+
+Sentences = Mapping[str, Sentence]
+"""Sentences by requirement id. An id without a sentence is told so, never an error."""

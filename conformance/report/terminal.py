@@ -3,9 +3,9 @@
 import io
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePosixPath
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.padding import Padding
@@ -14,7 +14,7 @@ from rich.text import Text
 
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report.lines import contrast, printable
-from conformance.report.results import Footer, Report, Result, SuiteError, family_of
+from conformance.report.results import Footer, Report, Result, Sentences, SuiteError, family_of
 from conformance.report.summary import ExitStatus, by_requirement, gating_failure, tally, unexplained
 
 NARROWEST = 40
@@ -32,20 +32,6 @@ MEANINGS = {
 
 _COLOURS = {Verdict.FAIL: "bold red", Verdict.ERROR: "bold magenta", Verdict.KNOWN: "dim"}
 
-
-class Sentence(Protocol):
-    """What the report says of a requirement beside its verdict."""
-
-    @property
-    def statement(self) -> str: ...
-    @property
-    def harm(self) -> str: ...
-    @property
-    def level(self) -> Level: ...
-
-
-Sentences = Mapping[str, Sentence]
-"""Sentences by requirement id. An id without a sentence is told so, never an error."""
 
 Again = Callable[[str], str]
 """From a requirement, or a scenario, to the command line that plays it alone."""

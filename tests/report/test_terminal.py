@@ -7,7 +7,7 @@ import pytest
 
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report import terminal
-from conformance.report.results import Report, Result
+from conformance.report.results import Report, Result, Sentences
 from conformance.report.summary import ExitStatus
 from conformance.requirements import catalogue
 
@@ -130,7 +130,7 @@ def test_a_stream_that_knows_no_unicode_is_served(report: Report) -> None:
 
 
 def test_the_catalogue_gives_the_sentences() -> None:
-    sentences: terminal.Sentences = catalogue.load()
+    sentences: Sentences = catalogue.load()
     assert all(sentence.statement for sentence in sentences.values())
 
 
