@@ -5,8 +5,7 @@ held against what was sampled.
 """
 
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,12 @@ from typing import Any
 from conformance.exports.columns import read_columns
 from conformance.exports.errors import ExportError
 from conformance.oracle.law import Breach, by_prompt_length, sampled_in
+from conformance.oracle.records import LARGEST_LOG_PROB, is_log_prob
 
 JSON = Any
 
 COLUMNAR = (".parquet", ".arrow")
-LARGEST_LOG_PROB = 1e-3
 LISTS = ("prompt_token_ids", "generation_token_ids", "generation_log_probs")
-NO_ENTRY = -9999.0
-"""vLLM's value for a position without an entry."""
 
 
 @dataclass
@@ -122,19 +119,13 @@ def _log_prob_faults(mask: Sequence[int], log_probs: Sequence[JSON]) -> Iterator
         expected = "a log prob where mask is 1" if mask[at] else "null where mask is 0"
         yield f"log_probs[{at}]: expected {expected}, seen {log_probs[at]!r}"
     given = [value for value in log_probs if value is not None]
-    yield from _first(given, _is_log_prob, "log_probs", f"a finite number, at most {LARGEST_LOG_PROB}")
+    yield from _first(given, is_log_prob, "log_probs", f"a finite number, at most {LARGEST_LOG_PROB}")
 
 
-def _is_log_prob(value: JSON) -> bool:
-    if type(value) not in (int, float):
-        return False
-    return math.isfinite(value) and NO_ENTRY != value <= LARGEST_LOG_PROB
-
-
-def _first(values: Sequence[JSON], holds: Any, name: str, expected: str) -> Iterator[str]:
+def _first(values: Sequence[JSON], holds: Callable[[JSON], bool], name: str, expected: str) -> Iterator[str]:
     wrong = next((value for value in values if not holds(value)), _NONE)
     if wrong is not _NONE:
-        yield f"{name}: expected {expected}, seen {wrong!r}"
+        yield f"{name}: expected {expected}, seen {wrong!r:.80}"
 
 
 _NONE = object()

@@ -123,6 +123,13 @@ def broken_promise(record: Record) -> str | None:
     return None
 
 
+def is_log_prob(value: Any) -> bool:
+    """A finite number that an engine may have reported, whatever its type."""
+    if type(value) is int:  # of any size: math.isfinite cannot take those beyond every float
+        return NO_ENTRY != value <= 0 and value > -sys.float_info.max
+    return type(value) is float and math.isfinite(value) and NO_ENTRY != value <= LARGEST_LOG_PROB
+
+
 def name(record: Record) -> str:
     return f"record {record.get('uuid')}"
 
@@ -144,10 +151,4 @@ def _are_ids(value: Any) -> bool:
 
 
 def _are_log_probs(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_log_prob, value))
-
-
-def _is_log_prob(value: Any) -> bool:
-    if type(value) is int:  # of any size: math.isfinite cannot take those beyond every float
-        return NO_ENTRY != value <= 0 and value > -sys.float_info.max
-    return type(value) is float and math.isfinite(value) and NO_ENTRY != value <= LARGEST_LOG_PROB
+    return isinstance(value, list) and all(map(is_log_prob, value))

@@ -126,6 +126,7 @@ def spoilt() -> Iterator[tuple[str, Callable[[JSON], None], str]]:
     yield "an id as a float", lambda row: row["tokens"].__setitem__(0, 7.0), "expected an id"
     yield "the engine's no-entry value", lambda row: _set_log_prob(row, -9999.0), "a finite number"
     yield "a log prob above zero", lambda row: _set_log_prob(row, 0.5), "a finite number"
+    yield "a log prob beyond every float", lambda row: _set_log_prob(row, -(10**400)), "a finite number"
     yield "nothing sampled", _mask_out, "seen none"
     yield "no mask", lambda row: row.pop("mask"), "mask: expected a list"
     yield "another token", lambda row: row["tokens"].__setitem__(0, row["tokens"][0] + 1), "behind its own prompt"
