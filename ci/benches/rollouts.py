@@ -8,7 +8,6 @@ withheld.
 
 import argparse
 import asyncio
-import json
 import os
 import re
 import shutil
@@ -29,6 +28,7 @@ import psutil
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from ci.benches.parts.runner import Runner, Watch  # noqa: E402
 from conformance.systems import profiles, routing  # noqa: E402
 from conformance.systems.engine import EngineLate, FakeEngine, start_engine  # noqa: E402
 from conformance.systems.proxy import start_proxy  # noqa: E402
@@ -49,74 +49,6 @@ RESERVE_MB = 3000
 """Of memory, for engines, records and everybody else."""
 
 PROXY = {"spawn": {"command": ["trackgauge", "proxy"], "profile": "", "variables": {}, "starts_in_flight": 8}}
-
-
-@dataclass
-class Watch:
-    """What is seen of a run while it goes on. Times in seconds, memory in MB."""
-
-    started: dict[str, float] = field(default_factory=dict)
-    answers: dict[str, dict[str, JSON]] = field(default_factory=dict)
-    no_ops: list[float] = field(default_factory=list)
-    no_ops_at_begin: list[float] = field(default_factory=list)
-    proxies: list[float] = field(default_factory=list)
-    most_files: int = 0
-    memory: float = 0.0
-    held: int = 0
-    wall: float = 0.0
-
-
-class Runner:
-    """The reference's rollout runner, its lines read by a thread."""
-
-    def __init__(self, folder: Path, at_once: int) -> None:
-        log = (folder / "runner.log").open("ab")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "conformance.reference.rollout", "--jsonl", "--at-once", str(at_once)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            cwd=ROOT,
-        )
-        self.watch = Watch()
-        self.waiting: dict[str, tuple[float, bool]] = {}
-        self.changed = threading.Condition()
-        self.thread = threading.Thread(target=self._read, daemon=True)
-        self.thread.start()
-
-    def send(self, line: dict[str, JSON]) -> None:
-        assert self.process.stdin
-        self.process.stdin.write(json.dumps(line).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def no_op(self, name: str, at_begin: bool) -> None:
-        """A question that costs nothing."""
-        self.waiting[name] = time.perf_counter(), at_begin
-        self.send({"id": name, "op": "group", "task": "none", "size": 1, "members": []})
-
-    def _read(self) -> None:
-        assert self.process.stdout
-        for line in self.process.stdout:
-            now = time.perf_counter()
-            found = json.loads(line)
-            name = found["id"]
-            with self.changed:
-                if name in self.waiting:
-                    asked, at_begin = self.waiting.pop(name)
-                    (self.watch.no_ops_at_begin if at_begin else self.watch.no_ops).append(now - asked)
-                elif found.get("event") == "task":
-                    self.watch.started[name] = time.time()
-                else:
-                    self.watch.answers[name] = found
-                self.changed.notify()
-
-    def close(self) -> None:
-        assert self.process.stdin
-        self.process.stdin.close()
-        try:
-            self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
 
 
 @dataclass(frozen=True)
