@@ -1,6 +1,6 @@
 """One generation is for one place: records that tell of it elsewhere, or otherwise, are not trained beside it."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -32,9 +32,11 @@ def disputed(found: Iterable[Turn | Broken]) -> dict[str, TraceError]:
     turns = [one for one in found if isinstance(one, Turn)]
     by_uuid: dict[str, set[object]] = defaultdict(set)
     by_generation: dict[Generation, set[object]] = defaultdict(set)
+    times = Counter(turn.uuid for turn in turns)
     for turn in turns:
-        said = (turn.prompt_end, turn.model, tuple(turn.normal), turn.agent_id, turn.native_session_id)
-        by_uuid[turn.uuid].add((said, generation(turn)))
+        if times[turn.uuid] > 1:  # whole histories are only compared where they must be
+            said = (turn.prompt_end, turn.model, turn.normal.tobytes(), turn.agent_id, turn.native_session_id)
+            by_uuid[turn.uuid].add((said, generation(turn)))
         by_generation[generation(turn)].add(turn.prompt_end)
     errors: dict[str, TraceError] = {}
     for turn in turns:
