@@ -1,15 +1,20 @@
 """What ``trackgauge`` offers to people: run, requirements, mutants, and the servers it can start."""
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from conformance.contract.vocabulary import Outcome
 from conformance.requirements.catalogue import load
 from conformance.requirements.form import CatalogueError
 from conformance.requirements.listing import listing
 from conformance.systems.command import app as systems_app
+
+if TYPE_CHECKING:
+    from conformance.contract.rebuilds import RebuildAnswer
 
 SCENARIOS = Path(__file__).with_name("scenarios")
 
@@ -303,7 +308,7 @@ def export(
     """Write rollouts as files for a trainer: one training sequence a row, or one document each.
 
     arrow and parquet need pyarrow, the extra named arrow. A log directory or a proxy is one rollout; its outcome stands
-    in its rows, and one that failed has none. Exit status: 0 written, be it nothing; 2 what could not be.
+    in its rows, and one that failed has none. Exit status: 0 written; 1 a rollout failed; 2 what could not be.
     """
     from conformance.exports.errors import ExportError
     from conformance.exports.files import Format, write
@@ -311,15 +316,27 @@ def export(
     from conformance.systems import profiles
     from conformance.systems.tables import ProfileError
 
+    failed: list[str] = []
     try:
         wanted = Format(form)
     except ValueError:
         refuse(f"--format: {form!r}; allowed: {', '.join(Format)}")
     try:
-        written = write(answers(source, profiles.find(rebuild_with)), wanted, to, sys.stdout)
+        written = write(_failures_told(answers(source, profiles.find(rebuild_with)), failed), wanted, to, sys.stdout)
     except (ExportError, ProfileError) as error:
         refuse(str(error))
     typer.echo(f"{written} training sequences", err=True)
+    sys.exit(1 if failed else 0)
+
+
+def _failures_told(answers: Iterable["RebuildAnswer"], failed: list[str]) -> Iterator["RebuildAnswer"]:
+    """A rollout that failed has no row that could tell of it."""
+    for answer in answers:
+        if answer.outcome is Outcome.FAILED:
+            failed.append(answer.id)
+            why = answer.reason or answer.reason_code or "no reason given"
+            typer.echo(f"{answer.id}: failed, no row: {why}", err=True)
+        yield answer
 
 
 @app.command("check-mask")

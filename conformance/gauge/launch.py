@@ -40,7 +40,12 @@ def launch(arguments: list[str], report: Path) -> int:
     # pytest's own folder is shared by all its runs of a user, and two that tidy it up at once can trip over each other.
     with tempfile.TemporaryDirectory(prefix="trackgauge-run-", ignore_cleanup_errors=True) as scratch:
         command = [sys.executable, "-m", "pytest", *options, f"--basetemp={scratch}/files", *arguments, *paths]
-        status = _run(command, held=held)
+        try:
+            status = _run(command, held=held)
+        except SystemExit:  # told to end
+            _settled(results, pytest.ExitCode.INTERRUPTED)
+            raise
+    _settled(results, status)
     return _status(status, results)
 
 
@@ -71,16 +76,29 @@ def interrupted_with_its_starter() -> None:
 
 
 def _cleared(report: Path) -> Path:
-    """The results file of a folder that exists, can be written and holds no earlier results."""
+    """The results file of a folder that exists, can be written and holds no earlier results: those are set aside."""
     results = report / RESULTS
     try:
         report.mkdir(parents=True, exist_ok=True)
-        results.unlink(missing_ok=True)
         tempfile.TemporaryFile(dir=report).close()
+        if results.exists():
+            results.replace(_aside(results))
     except OSError as error:
         why = error.strerror or str(error)
         raise ReportFolderError(f"--report {report}: {why}; give a folder that can be written") from None
     return results
+
+
+def _settled(results: Path, status: int) -> None:
+    """Earlier results come back where the run was refused before it began: a typing error costs no report."""
+    aside = _aside(results)
+    if status == pytest.ExitCode.USAGE_ERROR and aside.exists() and not results.exists():
+        aside.replace(results)
+    aside.unlink(missing_ok=True)
+
+
+def _aside(results: Path) -> Path:
+    return results.with_name(f".{results.name}.before")
 
 
 def _status(status: int, results: Path) -> int:

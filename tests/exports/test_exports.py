@@ -241,3 +241,14 @@ def test_without_the_extra_a_line_says_what_to_install(tmp_path: Path, captured:
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == "pyarrow is not installed; pip install 'trackgauge[arrow]'\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rollout_that_leaves_no_row_is_told_and_hides_no_other(tmp_path: Path, captured: Captured) -> None:
+    source, to = tmp_path / "answers.ndjson", tmp_path / "rows.ndjson"
+    failed = {"id": "r-7", "outcome": "failed", "withheld": True, "reason": "no record", "trajectories": []}
+    source.write_text("\n".join(json.dumps(one) for one in (failed, json.loads(captured.answer.read_text()))))
+    command = [sys.executable, "-m", "conformance.cli", "export", "--from", str(source), "--to", str(to)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr == "r-7: failed, no row: no record\n3 training sequences\n"
+    assert len(list(read_rows(to))) == 3

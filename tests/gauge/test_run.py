@@ -151,6 +151,17 @@ def test_a_wrong_option_ends_with_one_line_and_status_2(suite: Suite, arguments:
     assert len([line for line in ran.output.splitlines() if arguments[-1] in line]) >= 1
 
 
+@pytest.mark.parametrize("arguments", [("--system", "no-such-system"), ("--no-such-flag",)], ids=["system", "flag"])
+def test_a_wrong_option_costs_no_earlier_report(suite: Suite, arguments: tuple[str, ...]) -> None:
+    scenario = '@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", {})\n'
+    earlier = suite.run(scenario.format(False))
+    held = sorted((suite.folder / "report").iterdir())
+    refused = suite.run(scenario.format(True), *arguments)
+    assert (refused.status, refused.lines) == (2, earlier.lines)
+    assert suite.run(scenario.format(True)).verdicts == {"CAP-001": "pass"}
+    assert sorted((suite.folder / "report").iterdir()) == [path for path in held if path.name != "repro"]
+
+
 def test_an_unknown_requirement_in_covers_ends_with_status_2(suite: Suite) -> None:
     ran = suite.run('@covers("CAP-999")\ndef test_it(check):\n    check("CAP-999", True)\n')
     assert ran.status == 2

@@ -87,7 +87,7 @@ def run(request: RolloutRequest, backend: str | None) -> Collected:
         _refuse(request)
         Path(request.folder).mkdir(parents=True, exist_ok=True)
         # A folder of this attempt's own: what an earlier one left behind is never collected.
-        folder = Path(tempfile.mkdtemp(prefix="attempt-", dir=request.folder))
+        folder = Path(tempfile.mkdtemp(prefix="attempt-", dir=Path(request.folder).absolute()))
         rollout = Rollout(request, backend, folder, captured, uuid.uuid4().hex if minted else None)
         rollout.workspace.mkdir()
     except RolloutFailed as error:

@@ -42,8 +42,10 @@ def spawn(asked: Spawn, folder: Path, values: Values) -> SpawnedProxy:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         held.bind((asked.host, 0))
         port: int = held.getsockname()[1]
+        # It works in a folder of its own; what is relative is meant from where the rollout was asked for.
+        profile = str(Path(asked.profile).absolute())
         words = [
-            *(program, *asked.command[1:], "--routing-profiles", asked.profile, "--enable-rl-logging"),
+            *(program, *asked.command[1:], "--routing-profiles", profile, "--enable-rl-logging"),
             *("--rl-log-dir", str(log_dir), "--", "serve", "--host", asked.host, "--port", str(port)),
         ]
         try:
@@ -64,7 +66,7 @@ def beside_the_interpreter(word: str) -> str:
     Raises RolloutFailed.
     """
     if os.sep in word:
-        return word
+        return str(Path(word).absolute())
     found = Path(sys.executable).parent / word
     if not os.access(found, os.X_OK):
         why = f"no program {word} beside the interpreter in {found.parent}; install it there or give its path"
@@ -80,7 +82,8 @@ def environment(asked: Spawn, values: Values, inherited: Mapping[str, str]) -> d
     own = {name: filled_wholly(text, values) for name, text in asked.variables.items()}
     env = {**inherited, **{name: value for name, value in own.items() if value is not None}}
     if asked.python_path:
-        env["PYTHONPATH"] = os.pathsep.join([*asked.python_path, *filter(None, [inherited.get("PYTHONPATH")])])
+        own_path = [str(Path(one).absolute()) for one in asked.python_path]
+        env["PYTHONPATH"] = os.pathsep.join([*own_path, *filter(None, [inherited.get("PYTHONPATH")])])
     lacking = sorted(referenced(asked.profile) - set(env))
     if lacking:
         why = f"{asked.profile} references {', '.join(lacking)}: neither given in spawn.variables nor inherited"

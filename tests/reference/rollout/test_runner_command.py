@@ -20,6 +20,18 @@ def request(folder: Path, command: str, **changes: JSON) -> JSON:
     return {"id": "r", "folder": str(folder), "model": "m", "harness": harness, **changes}
 
 
+PROXY = f"""#!{sys.executable}
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+import beside
+told = dict(zip(sys.argv, sys.argv[1:]))
+assert Path(told["--routing-profiles"]).read_text() == "routes: []"
+Path(told["--rl-log-dir"]).mkdir()
+HTTPServer((told["--host"], int(told["--port"])), BaseHTTPRequestHandler).serve_forever()
+"""
+
+
 def answers_in(output: bytes) -> list[JSON]:
     return [told for told in map(json.loads, output.splitlines()) if "event" not in told]
 
@@ -30,6 +42,22 @@ def test_a_file_with_a_request_is_answered_on_stdout(tmp_path: Path, indent: int
     spec.write_text(json.dumps(request(tmp_path, "exit 3"), indent=indent))
     ran = subprocess.run([*RUNNER, str(spec)], capture_output=True, check=True)
     assert [(told["id"], told["harness"]["exit_code"]) for told in answers_in(ran.stdout)] == [("r", 3)]
+
+
+def test_relative_paths_are_taken_from_where_the_rollout_was_asked_for(tmp_path: Path) -> None:
+    for name, text in {"proxy": PROXY, "routes.yaml": "routes: []", "lib/beside.py": ""}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "proxy").chmod(0o755)
+    spawned = {"command": ["./proxy"], "profile": "routes.yaml", "python_path": ["lib"]}
+    spec = request(Path("out"), "touch here", proxy={"spawn": spawned}, backends="http://127.0.0.1:1")
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    ran = subprocess.run([*RUNNER, "spec.json"], capture_output=True, check=True, cwd=tmp_path)
+    (answer,) = answers_in(ran.stdout)
+    assert answer["harness"]["exit_code"] == 0, answer
+    (attempt,) = (tmp_path / "out").iterdir()
+    assert (attempt / "workspace" / "here").exists()
+    assert (attempt / "records").is_dir()
 
 
 def test_lines_of_a_file_on_stdin_are_answered_each(tmp_path: Path) -> None:
