@@ -27,10 +27,13 @@ SHOWN_ITEMS, SHOWN_CHARS = 64, 4000
 
 
 class ReportError(ValueError):
-    """Raised when a report cannot be trusted or written. Its text is one line: file, line number, what is wrong."""
+    """Raised when a report cannot be trusted or written. Its text is one line: file, line number, what is wrong.
+
+    Line 0 is none: the whole file is meant.
+    """
 
     def __init__(self, path: Path | str, line: int, problem: str) -> None:
-        super().__init__(f"{path}:{line}: {problem}")
+        super().__init__(f"{path}:{line}: {problem}" if line else f"{path}: {problem}")
         self.line = line
 
 

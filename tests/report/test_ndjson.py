@@ -103,7 +103,10 @@ def test_a_damaged_report_is_refused_with_its_line(
 
 
 def test_a_missing_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    assert "No such file" in refusal(tmp_path / "absent.ndjson")
+    path = tmp_path / "absent.ndjson"
+    with pytest.raises(ndjson.ReportError) as refused:
+        ndjson.read(path)
+    assert str(refused.value) == f"{path}: cannot be read: No such file or directory"
 
 
 def test_unknown_keys_are_ignored(tmp_path: Path) -> None:
