@@ -15,7 +15,7 @@ from conformance.report import ndjson
 from conformance.report.board import Run, board_of
 from conformance.report.board import ndjson as ndjson_of
 from conformance.report.board_markdown import markdown
-from conformance.report.folder import RESULTS
+from conformance.report.folder import RESULTS, SCOREBOARD
 from conformance.report.summary import ExitStatus
 from conformance.requirements.catalogue import Catalogue
 from conformance.systems import needs, profiles
@@ -54,7 +54,7 @@ def board(
         if place is not None:
             place.mkdir(parents=True, exist_ok=True)
             (place / "scoreboard.md").write_text(markdown(drawn, catalogue, catalogue.families), encoding="utf-8")
-            (place / "scoreboard.ndjson").write_bytes(ndjson_of(drawn))
+            (place / SCOREBOARD).write_bytes(ndjson_of(drawn))
     say_line(f"board {(publish or folder) / 'scoreboard.md'}")
     judged = [one for one in drawn.systems if one.not_judged is None]
     return 0 if judged and not any(run.why in (CUT, ENDED) for run in runs) else 1

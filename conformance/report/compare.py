@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report import ndjson
-from conformance.report.folder import RESULTS
+from conformance.report.folder import RESULTS, SCOREBOARD
 from conformance.report.lines import printable
 from conformance.report.plain import JSON, encode, plain
 from conformance.report.results import Report, Result, SuiteError
@@ -75,9 +75,12 @@ def compare_places(before: Path, after: Path) -> dict[str, Comparison]:
 
 
 def _reports(place: Path) -> dict[str, Report]:
-    inside = {} if (place / RESULTS).exists() else {path.parent.name: path for path in place.glob(f"*/{RESULTS}")}
-    if not inside:
+    if not place.is_dir() or (place / RESULTS).exists():
         return {"": ndjson.read(place / RESULTS if place.is_dir() else place)}
+    inside = {path.parent.name: path for path in place.glob(f"*/{RESULTS}")} if (place / SCOREBOARD).exists() else {}
+    if not inside:
+        expected = f"expected {RESULTS} of a run, or {SCOREBOARD} with its runs beside it"
+        raise ndjson.ReportError(place, 0, f"a folder without results: {expected}; give the folder of a run that ended")
     return {name: ndjson.read(path) for name, path in sorted(inside.items())}
 
 

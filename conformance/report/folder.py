@@ -7,6 +7,7 @@ from conformance.report import junit, ndjson, summary
 from conformance.report.results import Footer, Header, Report, Result, Sentences, SuiteError
 
 RESULTS, SUMMARY, JUNIT = "results.ndjson", "summary.json", "junit.xml"
+SCOREBOARD = "scoreboard.ndjson"
 PAGE, MARKDOWN, BADGE = "index.html", "summary.md", "badge.svg"
 
 

@@ -129,6 +129,7 @@ def test_the_folders_of_two_scoreboards_are_compared_system_by_system(report: Re
     for board, verdict in (("a", "pass"), ("b", "fail")):
         written(tmp_path / board / "acme", run_of(report, verdict))
         written(tmp_path / board / "zeta", run_of(report, "pass"))
+        (tmp_path / board / "scoreboard.ndjson").touch()
     written(tmp_path / "b" / "late", run_of(report, "pass"))
     done = command(str(tmp_path / "a"), str(tmp_path / "b"), "--json")
     told = {name: (one["equal"], one["regressed"]) for name, one in json.loads(done.stdout).items()}
@@ -136,6 +137,14 @@ def test_the_folders_of_two_scoreboards_are_compared_system_by_system(report: Re
     wrong = command(str(tmp_path / "a"), str(tmp_path / "b" / "acme"))
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "one is a run, the other a scoreboard" in wrong.stderr
+
+
+def test_a_folder_without_results_is_no_scoreboard_for_what_repro_left_in_it(report: Report, tmp_path: Path) -> None:
+    whole = written(tmp_path / "a", run_of(report, "pass"))
+    written(tmp_path / "b" / "repro", run_of(report, "fail"))
+    done = command(whole, str(tmp_path / "b"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{tmp_path / 'b'}: a folder without results: expected results.ndjson of a run, or ")
 
 
 def test_ten_thousand_lines_are_compared(report: Report) -> None:
