@@ -283,7 +283,9 @@ def _check_as_a_whole(profile: Profile, table: Table) -> None:
         raise table.wrong("routing", "is missing; a proxy that the suite starts needs it")
     ways = {name for name in profile.capabilities if name.startswith(SESSION_PREFIX) or name == PARENT_CAPABILITY}
     for name in sorted(ways ^ set(profile.carriers)):
-        raise table.wrong(f"session.{name}", "a session capability and its entry here go together: one is missing")
+        lacking = f"is missing; capabilities has {name!r}: add the entry, or drop it there"
+        undeclared = f"is not declared; add {name!r} to capabilities, or drop this entry"
+        raise table.wrong(f"session.{name}", lacking if name in ways else undeclared)
     needed = {
         "retrieval-http": profile.retrieval and profile.retrieval.sessions and profile.retrieval.completions,
         "records-disk": profile.retrieval and profile.retrieval.records_on_disk,

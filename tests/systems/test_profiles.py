@@ -153,7 +153,11 @@ def test_a_mistake_is_one_line_naming_file_key_and_what_is_allowed(
             "routing.template: no such file beside the profile: away.j2",
         ),
         ('[routing]\nform = "contract"\n', "", "routing: is missing; a proxy that the suite starts needs it"),
-        ("session-header = {", "session-body = {", "session.session-body: a session capability and its entry here go"),
+        (
+            "session-header = {",
+            "session-body = {",
+            "session.session-body: is not declared; add 'session-body' to capabilities",
+        ),
         ('{header = "X-Mine"}', '{haeder = "X"}', "session.session-header: expected exactly one of header, body, url"),
         ('{header = "X-Mine"}', '{key = "marker"}', "session.session-header.key: expected a text with {session}"),
         (
@@ -175,6 +179,22 @@ def test_an_address_to_attach_to_is_scheme_host_and_port_alone(tmp_path: Path, u
     text = f'name = "mine"\nkind = "proxy"\ncapabilities = []\n[attach]\nurl = "{url}"\nengine = "http://127.0.0.1:1"\n'
     with pytest.raises(ProfileError, match=r"attach\.url: expected http://HOST:PORT and no more"):
         loaded(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('["session-header"]', "[]", "is not declared; add 'session-header' to capabilities, or drop this entry"),
+        ('session-header = {header = "X-Mine"}', "", "is missing; capabilities has 'session-header': add the entry"),
+    ],
+    ids=["capability", "entry"],
+)
+def test_of_a_session_capability_and_its_entry_the_missing_one_is_named(
+    tmp_path: Path, old: str, new: str, told: str
+) -> None:
+    with pytest.raises(ProfileError, match=r"session\.session-header: ") as refused:
+        loaded(tmp_path, PROXY.replace(old, new))
+    assert told in str(refused.value)
 
 
 def test_a_profile_that_is_not_there_is_one_line(tmp_path: Path) -> None:
