@@ -10,7 +10,7 @@ import typer
 from conformance.contract.vocabulary import Outcome
 from conformance.requirements.catalogue import load
 from conformance.requirements.form import CatalogueError
-from conformance.requirements.listing import listing
+from conformance.requirements.listing import entry, listing
 from conformance.systems.command import app as systems_app
 
 if TYPE_CHECKING:
@@ -178,12 +178,15 @@ def compare(
 
 @app.command()
 def requirements(
+    name: Annotated[str | None, typer.Argument(metavar="[ID]", help="Only this one, with why it is asked.")] = None,
     family: Annotated[str | None, typer.Option(help="Only one family, like STR.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All fields, as JSON.")] = False,
 ) -> None:
-    """List what is required of a system: id, level, one sentence."""
+    """List what is required of a system: id, level, one sentence. Of one, also its harm, origin and needs."""
+    if name is not None and (family is not None or as_json):
+        refuse(f"{name}: --family and --json are of the list; give the one or the other")
     try:
-        text = listing(load(), family=family, as_json=as_json)
+        text = entry(load(), name) if name is not None else listing(load(), family=family, as_json=as_json)
     except CatalogueError as error:
         refuse(str(error))
     typer.echo(text)

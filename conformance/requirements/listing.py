@@ -20,6 +20,22 @@ def listing(catalogue: Catalogue, family: str | None = None, as_json: bool = Fal
     return "\n".join(f"{r.id}  {r.level:<6}  {r.statement}{_remark(r)}" for r in chosen)
 
 
+def entry(catalogue: Catalogue, name: str) -> str:
+    """What is known of one requirement, for reading. Raises CatalogueError for an id that does not exist."""
+    if name not in catalogue:
+        raise CatalogueError(f"requirement {name!r} is unknown; trackgauge requirements lists them all")
+    one = catalogue[name]
+    rows = {
+        "harm": one.harm,
+        "origin": f"{one.origin.kind}: {one.origin.ref}",
+        "judges": one.applies_to.value,
+        "needs": ", ".join(one.needs) or "nothing",
+        "unless": ", ".join(one.unless),
+    }
+    told = [f"  {key:<8}{value}" for key, value in rows.items() if value]
+    return "\n".join([f"{one.id}  {one.level}  {one.statement}{_remark(one)}", *told])
+
+
 def counts(catalogue: Catalogue) -> str:
     """A table: for each family how many of each level are checked, and how many are excluded."""
     head = f"{'family':<26}" + "".join(f"{level:>8}" for level in Level) + f"{'checked':>9}{'excluded':>10}"

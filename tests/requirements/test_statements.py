@@ -10,6 +10,7 @@ import pytest
 from conformance.contract.vocabulary import Level
 from conformance.requirements import Catalogue, CatalogueError, counts, listing, load
 from conformance.requirements.catalogue import set_text
+from conformance.requirements.listing import entry
 
 CATALOGUE = load()
 
@@ -79,6 +80,15 @@ def test_the_listing_is_a_line_a_requirement() -> None:
     lines = listing(CATALOGUE, family="MOD").splitlines()
     assert len(lines) == sum(r.family == "MOD" for r in CATALOGUE.values())
     assert lines[0].startswith("MOD-001  MUST    GET /v1/models")
+
+
+def test_of_one_requirement_why_it_is_asked_is_told_too() -> None:
+    first, *rows = entry(CATALOGUE, "SES-001").splitlines()
+    assert first.startswith("SES-001  MUST  ")
+    assert [row.split()[0] for row in rows] == ["harm", "origin", "judges", "needs"]
+    assert CATALOGUE["SES-001"].harm in rows[0]
+    with pytest.raises(CatalogueError, match="requirement 'SES-999' is unknown"):
+        entry(CATALOGUE, "SES-999")
 
 
 def test_the_json_listing_gives_everything_known_of_a_requirement() -> None:
