@@ -211,7 +211,9 @@ class Session:
             report_folder.write(folder, report.header, report.results, report.errors, report.footer)
             if chosen.drawings:
                 titles = {code: family.title for code, family in chosen.whole.families.items()}
-                report_folder.draw_for_people(folder, report, chosen.whole, titles, _again(chosen))
+                report_folder.draw_for_people(
+                    folder, report, chosen.whole, titles, _again(chosen), collected.not_started
+                )
         except OSError as error:
             terminalreporter.write_line(f"{folder}: the report cannot be written: {error.strerror or error}", red=True)
         if chosen.write_known and collected.not_started is None:

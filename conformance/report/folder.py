@@ -27,14 +27,20 @@ def draw(folder: Path, report: Report) -> None:
 
 
 def draw_for_people(
-    folder: Path, report: Report, sentences: Sentences, titles: Mapping[str, str], again: Callable[[str], str]
+    folder: Path,
+    report: Report,
+    sentences: Sentences,
+    titles: Mapping[str, str],
+    again: Callable[[str], str],
+    not_started: str | None = None,
 ) -> None:
     """Writes ``index.html``, ``summary.md`` and ``badge.svg``.
 
-    ``titles`` are of families, by code; ``again`` turns a requirement into the command that plays it alone.
+    ``titles`` are of families, by code; ``again`` turns a requirement into the command that plays it alone;
+    ``not_started`` is why a system did not start: its first line is told.
     """
     from conformance.report import badge, markdown, page  # a run that draws nothing pays nothing
 
     page.write(folder / PAGE, report, sentences, titles, again)
-    markdown.write(folder / MARKDOWN, report, sentences, again)
+    markdown.write(folder / MARKDOWN, report, sentences, again, not_started)
     badge.write(folder / BADGE, report)

@@ -13,14 +13,18 @@ MOST = 50
 """Findings that are told in full; a pull request's comment has a limit too."""
 
 
-def write(path: Path, report: Report, sentences: Sentences, again: Callable[[str], str]) -> None:
-    path.write_text(drawn(report, sentences, again), encoding="utf-8", errors="backslashreplace")
+def write(
+    path: Path, report: Report, sentences: Sentences, again: Callable[[str], str], not_started: str | None = None
+) -> None:
+    path.write_text(drawn(report, sentences, again, not_started), encoding="utf-8", errors="backslashreplace")
 
 
-def drawn(report: Report, sentences: Sentences, again: Callable[[str], str]) -> str:
-    """What it comes to, then each finding, then the table by family."""
+def drawn(report: Report, sentences: Sentences, again: Callable[[str], str], not_started: str | None = None) -> str:
+    """What it comes to, why a system did not start, then each finding, then the table by family."""
     title = safe(", ".join(report.header.systems.values()) or "no system")
     blocks = [f"## Trackgauge: {title}", f"{closing(report.results, report.errors)}  \n{effort(report.footer)}"]
+    if not_started is not None:  # without the end of its log, which may hold what is not for a pull request
+        blocks.append(f"**{safe(not_started.splitlines()[0])}**")
     blocks += [f"- **error of the suite** `{printable(one.scenario)}`: {safe(one.reason)}" for one in report.errors]
     found = list(_findings(report))
     blocks += [_finding(lines, report.header.strict, sentences, again) for lines in found[:MOST]]

@@ -190,6 +190,9 @@ def test_a_system_that_does_not_start_ends_with_status_4_and_the_end_of_its_log(
     assert ran.status == 4
     assert "broken did not start: it ended with exit code 1" in ran.output
     assert "no licence" in ran.output
+    told = (suite.folder / "report" / "summary.md").read_text()
+    assert "**broken did not start: it ended with exit code 1 before it was ready**" in told
+    assert "no licence" not in told
 
 
 def test_the_command_that_runs_a_scenario_again_can_be_pasted_whatever_the_profile_is_called(suite: Suite) -> None:
