@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from conformance.contract.rebuilds import RebuildAnswer
+from conformance.contract.vocabulary import SystemKind
 from conformance.exports.errors import ExportError
 from conformance.systems.profile import Profile
 from conformance.systems.rebuild import RebuildFailed, RebuildUnderTest
@@ -24,6 +25,8 @@ def answers(source: str, rebuild: Profile) -> Iterator[RebuildAnswer]:
 
     A log directory or a proxy is one session tree, hence one rollout. Raises ExportError.
     """
+    if rebuild.kind is not SystemKind.REBUILD:
+        raise ExportError(f"--rebuild {rebuild.name}: expected the profile of a rebuild, seen that of a {rebuild.kind}")
     if source.startswith(("http://", "https://")):
         yield _rebuilt({"url": source.rstrip("/")}, "rollout", rebuild)
     elif Path(source).is_dir():

@@ -252,3 +252,8 @@ def test_a_rollout_that_leaves_no_row_is_told_and_hides_no_other(tmp_path: Path,
     assert ran.returncode == 1
     assert ran.stderr == "r-7: failed, no row: no record\n3 training sequences\n"
     assert len(list(read_rows(to))) == 3
+
+
+def test_a_profile_of_a_proxy_makes_no_rollouts_and_is_told_for_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"^--rebuild reference: expected .* of a rebuild, seen that of a proxy$"):
+        list(answers(str(tmp_path), find("reference")))
