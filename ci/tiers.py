@@ -1,4 +1,7 @@
-"""Runs the tiers of tiers.toml one after another; ends with 1 after the first tier that fails, naming it."""
+"""Runs the tiers of tiers.toml one after another; ends with 1 if one failed, and names those that did in its last line.
+
+A tier that failed does not keep the others from being run: a run takes long, and is to say all it can.
+"""
 
 import subprocess
 import sys
@@ -26,16 +29,14 @@ def chosen(names: list[str], tiers: dict[str, Tier]) -> list[str]:
     return names or [name for name, tier in tiers.items() if tier["ci"]]
 
 
-def run(name: str, tier: Tier) -> float:
-    """Seconds the tier took. Ends the run with 1 when one of its commands fails."""
+def run(name: str, tier: Tier) -> str | None:
+    """What failed, in words; None if all commands of the tier ended well."""
     say(f"\n── {name}: {tier['about']}")
-    started = time.monotonic()
     for program, *arguments in tier["commands"]:
         status = subprocess.run([PROGRAMS / program, *arguments], cwd=HERE.parent, check=False).returncode
         if status != 0:
-            say(f"ci/test: tier {name} failed: {program} {' '.join(arguments)} ended with status {status}")
-            raise SystemExit(1)
-    return time.monotonic() - started
+            return f"{name} ({program} {' '.join(arguments)} ended with status {status})"
+    return None
 
 
 def say(line: str) -> None:
@@ -44,8 +45,19 @@ def say(line: str) -> None:
 
 def main(names: list[str]) -> None:
     tiers = cast("dict[str, Tier]", tomllib.loads((HERE / "tiers.toml").read_text(encoding="utf-8")))
-    seconds = {name: run(name, tiers[name]) for name in chosen(names, tiers)}
-    say("\n" + " · ".join(f"{name} {spent:.0f} s" for name, spent in seconds.items()))
+    spent: list[str] = []
+    failures: list[str] = []
+    for name in chosen(names, tiers):
+        started = time.monotonic()
+        failure = run(name, tiers[name])
+        spent.append(f"{name} {time.monotonic() - started:.0f} s")
+        if failure is not None:
+            failures.append(failure)
+            say(f"ci/test: tier failed: {failure}")
+    say("\n" + " · ".join(spent))
+    if failures:
+        say(f"ci/test: failed: {'; '.join(failures)}")
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

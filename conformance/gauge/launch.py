@@ -70,7 +70,11 @@ def _run(command: list[str], held: bool) -> int:
 
 
 def interrupted_with_its_starter() -> None:
-    """In the child: on Linux a starter that is killed takes the run along, as by Ctrl-C."""
+    """In the child: on Linux a starter that is killed takes the run along, as by Ctrl-C.
+
+    What a shell runs in the background, or nohup runs, ignores Ctrl-C; the run has to hear of it all the same.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT, 0, 0, 0)
 

@@ -72,6 +72,8 @@ def hunt(names: Sequence[str], jobs: int) -> int:
                 survivors.append(caught)
     killed = len(chosen) - len(survivors)
     say(f"\n{killed} of {len(chosen)} mutants killed")
+    for caught in survivors:
+        say(caught.line())
     say(f"mutants: {killed} passed, {len(survivors)} failed")
     return 1 if survivors else 0
 

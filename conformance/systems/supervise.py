@@ -75,6 +75,8 @@ def spawn(command: list[str]) -> tuple[int, int]:
             # The interpreter ignores SIGPIPE and SIGXFSZ. The second stays ignored, so that a limit on the size of
             # files acts on a system of any make as a full disk does: the write fails.
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            # A shell lets its background jobs ignore Ctrl-C, and that is inherited too.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.execvp(command[0], command)
         except OSError as error:
             os.write(tell, str(error.errno).encode())

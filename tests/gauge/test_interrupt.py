@@ -30,10 +30,17 @@ async def test_it(scene, rebuild, check):
 PYTEST = ("pytest", "-m", "e2e", "--import-mode=importlib")
 
 
+def deaf_to_control_c() -> None:
+    """As a shell makes what it runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 class Run:
     """A run that stands in the middle of a scenario, with all its servers up."""
 
-    def __init__(self, folder: Path, *arguments: str, program: tuple[str, ...] = PYTEST) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, program: tuple[str, ...] = PYTEST, in_background: bool = False
+    ) -> None:
         file = folder / "scenarios" / "test_stuck.py"
         file.parent.mkdir()
         file.write_text(SCENARIO, encoding="utf-8")
@@ -47,6 +54,7 @@ class Run:
             cwd=folder,
             start_new_session=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            preexec_fn=deaf_to_control_c if in_background else None,
         )
         self.output = ""
         self.below: list[psutil.Process] = []
@@ -94,10 +102,12 @@ def test_a_run_that_is_ended_by_a_signal_leaves_no_process(stuck: Run, how: sign
     assert stuck.left() == []
 
 
+@pytest.mark.parametrize("in_background", [False, True], ids=["in front", "in the background"])
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
-def test_a_command_that_is_ended_takes_its_run_along(tmp_path: Path, how: signal.Signals) -> None:
+def test_a_command_that_is_ended_takes_its_run_along(tmp_path: Path, how: signal.Signals, in_background: bool) -> None:
     """As by a CI that cancels a job: the signal reaches the command alone."""
-    run = Run(tmp_path, program=("conformance.cli", "run", "--report", str(tmp_path / "report")))
+    program = ("conformance.cli", "run", "--report", str(tmp_path / "report"))
+    run = Run(tmp_path, program=program, in_background=in_background)
     try:
         run.wait_until_it_plays(1)
         run.process.send_signal(how)

@@ -65,7 +65,11 @@ def begin(command: list[str], told: int, libc: ctypes.CDLL) -> int:
         try:
             os.setsid()
             libc.prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # the interpreter ignores it, and that is inherited
+            for inherited in (
+                signal.SIGPIPE,
+                signal.SIGINT,
+            ):  # ignored by the interpreter, and by a shell's background jobs
+                signal.signal(inherited, signal.SIG_DFL)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.execvp(command[0], command)
         except OSError as error:
