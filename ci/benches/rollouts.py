@@ -3,7 +3,7 @@
 Run as ``ci/bench rollouts -n 1024``. Rollouts are those of the reference runner, engines are fakes, agents are tiny.
 Every sampled token is compared with the engines' ledgers. A rollout under way needs some 50 MB with a proxy of its own,
 and 15 MB without; 1,024 of them take about five minutes on two idle cores. Ends with 1 if a token is lost, mixed or
-withheld.
+withheld, or if not as many were at once as there is room for.
 """
 
 import argparse
@@ -30,7 +30,7 @@ sys.path.insert(0, str(ROOT))
 
 from ci.benches.parts.runner import Runner, Watch  # noqa: E402
 from conformance.systems import profiles, routing  # noqa: E402
-from conformance.systems.engine import EngineLate, FakeEngine, start_engine  # noqa: E402
+from conformance.systems.engine import EngineLate, EngineRefused, FakeEngine, start_engine  # noqa: E402
 from conformance.systems.proxy import start_proxy  # noqa: E402
 from conformance.systems.routing import Route  # noqa: E402
 
@@ -43,8 +43,8 @@ ASK_SECONDS = 0.1
 LOOK_SECONDS = 5.0
 """To look at a few thousand processes is work too."""
 GATE = "all-there"
-HELD_SECONDS = 240.0
-"""For all rollouts of the first wave to have come to their last call."""
+HELD_SECONDS = 600.0
+"""For the first wave to have come to its last call, and for its first rollout to wait there for the last one."""
 RESERVE_MB = 3000
 """Of memory, for engines, records and everybody else."""
 
@@ -120,7 +120,7 @@ def _let_go(engines: list[FakeEngine], wave: list[int], watch: Watch, before: fl
 
     async def let_go() -> None:
         there = [engine.wait("held", tenant="main", count=count, seconds=HELD_SECONDS) for engine, count in wave_of]
-        with suppress(EngineLate):
+        with suppress(EngineLate, EngineRefused):  # told as 0 at once; refused where the engine is ended
             watch.held = sum(map(len, await asyncio.gather(*there)))
         watch.memory = (psutil.virtual_memory().used - before) / 1e6
         await asyncio.gather(*(engine.open_gate("main", GATE) for engine in engines))
@@ -318,7 +318,7 @@ def main() -> int:
 
 def _run(given: argparse.Namespace, folder: Path, engines: list[FakeEngine]) -> int:
     profile = folder / "routes.yaml"
-    shared = Route(MODEL, target=MODEL, base_url="${BENCH_BACKEND}/v1")
+    shared = Route(MODEL, target=MODEL, base_url="${BENCH_BACKEND}/v1", timeout_secs=HELD_SECONDS)
     profile.write_text(routing.configuration([shared], "", {"format": "openai"}), encoding="utf-8")
     fixed = folder / "fixed.yaml"
     fixed.write_text(profile.read_text().replace("${BENCH_BACKEND}", engines[0].address("main").removesuffix("/v1")))
@@ -340,7 +340,8 @@ def _run(given: argparse.Namespace, folder: Path, engines: list[FakeEngine]) -> 
             finally:
                 runner.close()
         verdict = compared(watch, asyncio.run(_ledgers(engines)), setup, given.n)
-        good = good and not (verdict.broken or verdict.lost or verdict.mixed)
+        together = watch.held >= min(given.n, most)
+        good = good and together and not (verdict.broken or verdict.lost or verdict.mixed)
         out("\n".join(told(name, watch, verdict, setup)) + "\n")
     return 0 if good else 1
 
@@ -350,9 +351,8 @@ def _proxy(name: str, engines: list[FakeEngine], folder: Path, spawn: dict[str, 
     if name == "a proxy each":
         yield {"spawn": spawn}
         return
-    proxy = start_proxy(
-        profiles.find("reference"), engines[0].url, folder / "shared", routes=[Route(MODEL, target=MODEL)]
-    )
+    routes = [Route(MODEL, target=MODEL, timeout_secs=HELD_SECONDS)]
+    proxy = start_proxy(profiles.find("reference"), engines[0].url, folder / "shared", routes=routes)
     try:
         yield {"attach": proxy.url}
         sys.stdout.write(f"the shared proxy at its end: {psutil.Process(proxy.pid).memory_info().rss / 1e6:.0f} MB\n")

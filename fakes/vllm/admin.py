@@ -18,7 +18,7 @@ from fakes.vllm.reading import read_playbook
 from fakes.vllm.tenants import read_tenant
 
 STATES: dict[str, State] = {state: state for state in get_args(State)}
-LONGEST_WAIT = 120.0
+LONGEST_WAIT = 600.0
 
 
 class _Misuse(Exception):

@@ -75,13 +75,24 @@ class Row:
 _FIELDS = tuple(item.name for item in dataclasses.fields(Row))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiter:
+    """Somebody who waits for rows in a state; ``there`` is kept up row by row, since a thousand may be on the way."""
+
     tenant: str | None
     run: int | None
     state: State
     count: int
+    there: dict[int, Row]
     found: "asyncio.Future[Listing]"
+
+    def see(self, row: Row) -> bool:
+        """Whether there are enough rows, now that this one has changed."""
+        if row.state == self.state and self.tenant in (None, row.tenant) and self.run in (None, row.run):
+            self.there[row.seq] = row
+        else:
+            self.there.pop(row.seq, None)
+        return len(self.there) >= self.count
 
 
 @dataclass(slots=True)
@@ -124,14 +135,14 @@ class Ledger:
         self._by_tenant.setdefault(tenant, {})[row.seq] = row
         if len(self._rows) > self._limit:
             self._evict()
-        self._wake(tenant)
+        self._wake(row)
         return row
 
     def change(self, row: Row, **fields: Any) -> None:
         """Set fields of a row; raises ``AttributeError`` for a field that no row has."""
         for name, value in fields.items():
             setattr(row, name, value)
-        self._wake(row.tenant)
+        self._wake(row)
 
     def listing(
         self,
@@ -177,7 +188,8 @@ class Ledger:
         listing = self.listing(tenant=tenant, run=run, state=state)
         if len(listing.rows) >= count:
             return listing
-        waiter = _Waiter(tenant, run, state, count, asyncio.get_running_loop().create_future())
+        there = {row.seq: row for row in listing.rows}
+        waiter = _Waiter(tenant, run, state, count, there, asyncio.get_running_loop().create_future())
         self._waiters.append(waiter)
         try:
             return await asyncio.wait_for(waiter.found, seconds)
@@ -186,12 +198,10 @@ class Ledger:
         finally:
             self._waiters.remove(waiter)
 
-    def _wake(self, tenant: str) -> None:
+    def _wake(self, row: Row) -> None:
         for waiter in self._waiters:
-            if waiter.tenant in (None, tenant) and not waiter.found.done():
-                found = self.listing(tenant=waiter.tenant, run=waiter.run, state=waiter.state)
-                if len(found.rows) >= waiter.count:
-                    waiter.found.set_result(found)
+            if not waiter.found.done() and waiter.see(row):
+                waiter.found.set_result(self.listing(tenant=waiter.tenant, run=waiter.run, state=waiter.state))
 
     def _evict(self) -> None:
         oldest = self._rows[next(iter(self._rows))]
@@ -202,6 +212,8 @@ class Ledger:
         del self._rows[row.seq]
         self.sent.drop(row.seq)
         del self._by_tenant[row.tenant][row.seq]
+        for waiter in self._waiters:
+            waiter.there.pop(row.seq, None)
 
 
 def ledger_schema() -> dict[str, Any]:

@@ -80,7 +80,7 @@ class Server(uvicorn.Server):
             http=WireProtocol,
             ws="none",
             lifespan="off",
-            log_level="critical",
+            log_level="error",
             access_log=False,
             timeout_keep_alive=75,
             timeout_graceful_shutdown=0,

@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 JSON = Any
-PATIENCE_SECONDS = 300
+PATIENCE_SECONDS = 900
 
 
 def main(base_url: str, model: str, session: str, task: str, turns: str, habit: str = "") -> int:
