@@ -15,6 +15,8 @@ PROGRAMS = Path(sys.executable).parent
 
 
 class Tier(TypedDict):
+    """A table of tiers.toml; ``ci`` marks what has to pass before a change lands."""
+
     ci: bool
     about: str
     commands: list[list[str]]

@@ -79,6 +79,8 @@ class Figures:
 
 @dataclass(frozen=True)
 class Cell:
+    """One way to call: a prompt by name, streamed or not, by so many clients at once."""
+
     prompt: str
     streamed: bool
     clients: int

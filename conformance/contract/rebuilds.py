@@ -58,6 +58,8 @@ class ExcludedRecord(_Line):
 
 
 class Note(_Line):
+    """What is worth telling of a record that stays; ``code`` is one of the contract's where it has one."""
+
     record_uuid: str
     code: str
 

@@ -24,6 +24,8 @@ open(sys.argv[2], "w").write(json.dumps(keep.found if status == 0 else []))
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
+    """``name`` is pytest's node id; ``covers`` are requirement ids."""
+
     name: str
     file: Path
     covers: tuple[str, ...]

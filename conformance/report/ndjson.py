@@ -11,6 +11,7 @@ from typing import BinaryIO, Self
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report.plain import JSON, elide, encode, plain
 from conformance.report.results import (
+    KINDS,
     REPORT_VERSION,
     Footer,
     Header,
@@ -19,8 +20,6 @@ from conformance.report.results import (
     Result,
     SuiteError,
 )
-
-KINDS: dict[str, type[Line]] = {"header": Header, "result": Result, "error": SuiteError, "footer": Footer}
 
 SHOWN_ITEMS, SHOWN_CHARS = 64, 4000
 """Bounds on lists and strings in ``expected`` and ``seen``: a line is for reading, the rest is evidence."""

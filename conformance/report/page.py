@@ -19,6 +19,8 @@ WITH_HOPS = 200
 
 @dataclass(frozen=True, slots=True)
 class Card:
+    """A figure at the head of the page."""
+
     value: str
     label: str
 
@@ -39,6 +41,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
+    """A requirement: its square, and what opens behind it. ``again`` is the command that plays it alone."""
+
     id: str
     level: str
     verdict: str
@@ -51,6 +55,8 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Family:
+    """A row of squares."""
+
     code: str
     title: str
     rules: Sequence[Rule]

@@ -77,6 +77,9 @@ class Footer:
 Line = Header | Result | SuiteError | Footer
 """One line of ``results.ndjson``."""
 
+KINDS: dict[str, type[Line]] = {"header": Header, "result": Result, "error": SuiteError, "footer": Footer}
+"""By the ``kind`` that a line names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Report:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from conformance.report import board
-from conformance.report.ndjson import KINDS
-from conformance.report.results import Line
+from conformance.report.results import KINDS, Line
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator

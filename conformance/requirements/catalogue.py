@@ -82,6 +82,8 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Family:
+    """``code`` begins the ids of its requirements; ``title`` is short, for tables, ``about`` a sentence."""
+
     code: str
     title: str
     about: str

@@ -125,12 +125,6 @@ class RunnerUnderTest:
     def send_signal(self, number: signal.Signals) -> None:
         self._started.send_signal(number)
 
-    async def end_of_input(self) -> None:
-        """No more requests come."""
-        stdin = self._started.stdin
-        if stdin is not None:
-            await asyncio.to_thread(stdin.close)
-
     async def rollout(self, request: Mapping[str, JSON]) -> Going:
         """Begins one; the id is the suite's own. Raises RunnerFailed."""
         identity = f"rollout-{next(self._numbers)}"

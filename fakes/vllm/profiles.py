@@ -40,7 +40,6 @@ class Profile:
     hides_metadata_with_reasoning: bool = True
     partial_text_in_tokens: str = ""
     null_top_logprobs_drop_logprobs: bool = False
-    nan_becomes_null: bool = False
     drops_hidden_ids: bool = False
     drops_hidden_logprobs: bool = False
     repeats_logprobs_at_empty_end: bool = False
@@ -81,7 +80,6 @@ def _versions() -> dict[str, Profile]:
         "0.33",
         "0.33.0",
         choice_weight_versions=True,
-        nan_becomes_null=True,
         spaced_stream_errors=False,
         calls_hide_length_buffered=False,
     )
@@ -96,7 +94,6 @@ def _versions() -> dict[str, Profile]:
         "0.32",
         "0.32.0",
         choice_weight_versions=False,
-        nan_becomes_null=False,
         spaced_stream_errors=True,
         calls_hide_length_buffered=True,
     )

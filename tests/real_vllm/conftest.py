@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.on_request import keep_what_was_asked_for
 from tests.real_vllm import engine
 
 MARKER = "real_vllm"
@@ -26,13 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """It takes 1.5 GB and minutes: nobody gets it who does not ask."""
-    mine = [item for item in items if item.get_closest_marker(MARKER) is not None]
-    if MARKER not in (config.option.markexpr or ""):
-        config.hook.pytest_deselected(items=mine)
-        items[:] = [item for item in items if item not in set(mine)]
-    for item in mine:
-        item.add_marker(pytest.mark.timeout(SECONDS))
+    keep_what_was_asked_for(config, items, MARKER, SECONDS)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 pytestmark = pytest.mark.unit
 
 REPORT = Path(__file__).parents[2] / "conformance" / "report"
-HEAVY = ("aiohttp", "fastapi", "starlette", "uvicorn", "tiktoken", "ray", "jinja2")
+HEAVY = ("aiohttp", "starlette", "uvicorn", "tiktoken", "ray", "jinja2")
 
 
 def loaded_by(*modules: str) -> set[str]:

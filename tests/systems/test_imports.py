@@ -6,7 +6,6 @@ import sys
 HEAVY = (
     "aiohttp",
     "anyio",
-    "fastapi",
     "jinja2",
     "orjson",
     "pydantic",

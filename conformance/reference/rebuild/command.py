@@ -3,7 +3,6 @@
 import argparse
 import gc
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 
 from conformance.contract.rebuilds import PROTOCOL_VERSION, RebuildAnswer, RebuildRequest
 from conformance.contract.vocabulary import ReasonCode
+from conformance.reference.answering import exit_status_of
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.rollout import failed, rebuild_lazily
 from conformance.reference.rebuild.writing import pieces
@@ -42,15 +42,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--jsonl", action="store_true", required=True, help="speak JSON lines on stdin and stdout")
     parser.parse_args(argv)
-    try:
-        serve(sys.stdin.buffer, sys.stdout.buffer)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # What is left in the buffer would be written, and complained about, when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return 0
+    return exit_status_of(lambda: serve(sys.stdin.buffer, sys.stdout.buffer))
 
 
 def serve(requests: Iterable[bytes], answers: BinaryIO) -> None:

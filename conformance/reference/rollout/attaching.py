@@ -12,6 +12,8 @@ CONNECT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Address:
+    """Where a proxy listens; ``host`` is bare, an IPv6 one without its brackets."""
+
     host: str
     port: int
 

@@ -3,9 +3,10 @@
 import argparse
 import gc
 import json
-import os
 import sys
 from pathlib import Path
+
+from conformance.reference.answering import exit_status_of
 
 TEACHING = """\
 A rollout goes spawn → ready → run harness → tear down → collect, in one process on one node. What it needs is said in
@@ -55,15 +56,7 @@ def main(argv: list[str]) -> int:
         lines = [] if given.jsonl else _lines_of(Path(given.spec))
     except OSError as error:
         parser.error(f"{given.spec}: {error.strerror}; give a file with a request, or with one a line")
-    try:
-        _serve(lines, given)
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        # What is left in the buffer would be written, and complained about, when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return 0
+    return exit_status_of(lambda: _serve(lines, given))
 
 
 def _serve(lines: list[bytes], given: argparse.Namespace) -> None:

@@ -26,7 +26,6 @@ class Puppet:
         self.ready.register(self.strings, selectors.EVENT_READ, self.obey)
         self.unread = b""
         self.answers: dict[str, JSON] = {}
-        self.parting: list[dict[str, str]] = []
         self.tell(
             {
                 "role": role,

@@ -46,10 +46,6 @@ def streamed(*items: Item, how: Any = "whole", **more: Any) -> Reply:
     return Reply(content_type="text/event-stream", chunks=frames(*items, **more), how=how)
 
 
-def thread_of(seen: Seen) -> str:
-    return dict(seen.headers)["thread-id"]
-
-
 def agents_in(seen: Seen) -> list[str]:
     """The ids of the sub-agents that a request's history tells of, in order of spawning."""
     outputs = [item["output"] for item in seen.json()["input"] if item["type"] == "function_call_output"]

@@ -1,0 +1,18 @@
+"""How a command that answers on standard output ends, whoever ends it."""
+
+import os
+import sys
+from collections.abc import Callable
+
+
+def exit_status_of(answer_all: Callable[[], None]) -> int:
+    """0 once all is answered, 130 after Ctrl-C, 1 where nobody reads the answers any more."""
+    try:
+        answer_all()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # What is left in the buffer would be written, and complained about, when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
