@@ -8,6 +8,7 @@ import pytest
 
 from conformance.contract.vocabulary import SystemKind, Verdict
 from conformance.report.results import Result
+from conformance.report.summary import explains
 from conformance.requirements.catalogue import Catalogue
 from conformance.systems.known_failures.form import NONE, KnownFailure, KnownFailures, load, place_of
 from conformance.systems.profile import Profile
@@ -75,15 +76,16 @@ def _read(path: Path, profile: Profile, whole: Catalogue) -> KnownFailures:
 def with_known(results: Sequence[Result], entry_of: Mapping[str, KnownFailure]) -> list[Result]:
     """The lines of one scenario, listed failures as ``known``; ``entry_of`` holds the entries by requirement.
 
-    So is, for entries that say so, what the scenario could not judge while nothing in it failed.
+    So is, for entries that say so, what the scenario could not judge while nothing in it failed that explains it.
     """
-    explained = any(line.verdict is Verdict.FAIL for line in results)
-    return [_as_known(line, entry_of.get(line.requirement), explained) for line in results]
+    failed = [line for line in results if line.verdict is Verdict.FAIL]
+    return [_as_known(line, entry_of.get(line.requirement), failed) for line in results]
 
 
-def _as_known(line: Result, entry: KnownFailure | None, explained: bool) -> Result:
+def _as_known(line: Result, entry: KnownFailure | None, failed: Sequence[Result]) -> Result:
     if entry is None:
         return line
+    explained = any(explains(failure, line) for failure in failed)
     unjudged = line.verdict is Verdict.INCONCLUSIVE and entry.inconclusive and not explained
     if line.verdict is not Verdict.FAIL and not unjudged:
         return line

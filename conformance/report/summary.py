@@ -46,10 +46,27 @@ def gating_failure(result: Result, strict: bool) -> bool:
 
 
 def unexplained(results: Iterable[Result]) -> list[Result]:
-    """The inconclusive results of scenarios in which nothing failed, known failures included, to explain them."""
+    """The inconclusive results of scenarios in which nothing failed that could explain them."""
     results = list(results)
-    failed = {each.scenario for each in results if each.verdict in (Verdict.FAIL, Verdict.KNOWN)}
-    return [each for each in results if each.verdict is Verdict.INCONCLUSIVE and each.scenario not in failed]
+    failed: dict[str, list[Result]] = {}
+    for each in results:
+        if each.verdict in (Verdict.FAIL, Verdict.KNOWN):
+            failed.setdefault(each.scenario, []).append(each)
+    return [
+        each
+        for each in results
+        if each.verdict is Verdict.INCONCLUSIVE
+        and not any(explains(failure, each) for failure in failed.get(each.scenario, ()))
+    ]
+
+
+def explains(failure: Result, left_open: Result) -> bool:
+    """Whether a failure of the same scenario accounts for what it left open.
+
+    One that fails no run does so only for what would fail none either: a MUST is not lost from sight behind a SHOULD.
+    A known failure was looked at by somebody, and accounts for all.
+    """
+    return failure.verdict is Verdict.KNOWN or failure.gates or not left_open.gates
 
 
 WORST_FIRST = (

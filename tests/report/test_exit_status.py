@@ -33,10 +33,22 @@ PASSED = result("pass", scenario="other", requirement="CAP-900")
             [PASSED, result("inconclusive"), result("fail", "SHOULD", "b")], False, 1, id="the failure is elsewhere"
         ),
         pytest.param(
-            [PASSED, result("inconclusive"), result("fail", "SHOULD", requirement="CAP-002")],
+            [PASSED, result("inconclusive"), result("fail", "SHOULD", requirement="CAP-002", gates=False)],
+            False,
+            1,
+            id="a MUST left open behind a SHOULD that does not gate",
+        ),
+        pytest.param(
+            [PASSED, result("inconclusive"), result("fail", requirement="CAP-002", gates=False)],
+            False,
+            1,
+            id="a MUST left open behind a decision of ours that does not gate",
+        ),
+        pytest.param(
+            [PASSED, *(result(its, "SHOULD", requirement=its, gates=False) for its in ("inconclusive", "fail"))],
             False,
             0,
-            id="inconclusive after a failure in its scenario",
+            id="a SHOULD left open behind a SHOULD",
         ),
         pytest.param(
             [PASSED, result("inconclusive"), result("known", requirement="CAP-002")],
@@ -70,6 +82,12 @@ def test_a_run_that_selected_nothing_is_never_a_success() -> None:
 def test_the_unexplained_are_told_apart_by_scenario() -> None:
     explained, bare = result("inconclusive", scenario="a"), result("inconclusive", scenario="b")
     assert unexplained([explained, result("fail", requirement="CAP-002", scenario="a"), bare]) == [bare]
+
+
+def test_what_gates_is_explained_only_by_what_gates_or_is_known() -> None:
+    left_open = result("inconclusive")
+    failures = [result(verdict, gates=gates) for verdict, gates in (("fail", True), ("fail", False), ("known", False))]
+    assert [unexplained([left_open, each]) == [] for each in failures] == [True, False, True]
 
 
 def test_a_requirement_has_the_worst_verdict_of_its_scenarios() -> None:
