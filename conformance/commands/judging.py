@@ -118,10 +118,14 @@ def scoreboard(
     except ProfileError as error:
         refuse(str(error))
     twice = [one.file.stem for one in chosen if [other.file.stem for other in chosen].count(one.file.stem) > 1]
+    if draw and context.args:
+        refuse(f"--draw runs nothing, so {context.args[0]} means nothing; leave out the one or the other")
     if twice:
         refuse(f"--system {twice[0]}: two columns of that name; a profile's file name is its column")
     try:
         raise typer.Exit(board.board(chosen, report.absolute(), publish, None if draw else context.args, load()))
+    except board.NothingToDraw as error:
+        refuse(str(error))
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}; give folders that can be written")
 

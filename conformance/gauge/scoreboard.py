@@ -31,6 +31,14 @@ Told = Callable[[str, int], None]
 """Progress: which system runs now, and how many percent of its scenarios are over."""
 
 
+class NothingToDraw(Exception):
+    """Raised where a folder holds the run of none of the systems that a board is to show. The message is one line."""
+
+    def __init__(self, folder: Path, runs: Sequence[Run]) -> None:
+        names = ", ".join(run.name for run in runs)
+        super().__init__(f"--report {folder}: no NAME/{RESULTS} to draw, of {names}; leave out --draw to run them")
+
+
 def board(
     systems: Sequence[Profile],
     folder: Path,
@@ -38,15 +46,18 @@ def board(
     arguments: Sequence[str] | None,
     catalogue: Catalogue,
 ) -> int:
-    """Runs them (with ``arguments`` None only draws what is in ``folder``) and writes the board. Raises OSError.
+    """Runs them (with ``arguments`` None only draws what is in ``folder``) and writes the board.
 
-    Returns 0 for a board on which every system stands that could be started, else 1.
+    Returns 0 for a board on which every system stands that could be started, else 1. Raises OSError, and
+    :class:`NothingToDraw`, and then has written nothing.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if arguments is None:
         runs = [kept(profile, folder) for profile in systems]
+        if all(run.report is None for run in runs):
+            raise NothingToDraw(folder, runs)
     else:
+        folder.mkdir(parents=True, exist_ok=True)
         with shown_progress(len(systems)) as (progress, say):
             runs = list(play(systems, folder, arguments, progress, say))
     drawn = board_of(runs, catalogue)

@@ -8,11 +8,8 @@ from conformance.contract.vocabulary import Level, SystemKind, Verdict
 from conformance.gauge.known import Lists, entries_of, with_known
 from conformance.gauge.verdicts import Ruling
 from conformance.report.plain import JSON, elide, plain
-from conformance.report.results import Result, SuiteError, may_gate
+from conformance.report.results import NOT_IN_PLAY, Result, SuiteError, may_gate
 from conformance.requirements.catalogue import Catalogue
-
-NOT_IN_PLAY = "none"
-"""The system's name in a line about a kind of system that this run did not have."""
 
 
 @dataclass(frozen=True, slots=True)

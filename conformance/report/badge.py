@@ -6,10 +6,12 @@ from xml.sax.saxutils import escape, quoteattr
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report.lines import printable
 from conformance.report.results import Report
-from conformance.report.summary import ExitStatus, by_requirement, tally
+from conformance.report.summary import ExitStatus, by_requirement, extent, tally
 
 COLOURS = {ExitStatus.AS_EXPECTED: "#2f8f5b", ExitStatus.STALE: "#8250df"}
 OTHERWISE = "#d1242f"
+LITTLE = "#6e7781"
+"""Neither good nor bad: nothing was seen to break, and most was not looked at, since the system does not claim it."""
 _NARROW, _WIDE = frozenset(" .,:;'|/iljtfr1()"), frozenset("mwMW@·%")
 
 
@@ -18,7 +20,7 @@ def write(path: Path, report: Report) -> None:
 
 
 def told(report: Report) -> str:
-    """``must 363/363 · should 121/121``, and how many known failures that leaves out of account."""
+    """``must 363/363 · should 121/121``, and what that leaves out of account: known failures, and what was skipped."""
     single = by_requirement(report.results).values()
     status = report.footer.exit_status
     if status == ExitStatus.NO_SYSTEM:
@@ -28,13 +30,17 @@ def told(report: Report) -> str:
     parts = [f"{level.lower()} {tally(verdict for its, verdict in single if its is level)}" for level in Level]
     known = sum(verdict is Verdict.KNOWN for _, verdict in single)
     shown = [part for part in parts if not part.endswith(" 0/0")]
-    return " · ".join([*shown, *([f"known {known}"] if known else [])])
+    reach = extent(report.results)
+    skipped = [str(reach)] if reach.judged < reach.asked else []
+    return " · ".join([*shown, *([f"known {known}"] if known else []), *skipped])
 
 
 def drawn(report: Report) -> str:
     """The SVG, drawn for the sans-serif at hand: widths are of the usual letters, and held by ``textLength``."""
     left, right = "trackgauge", printable(told(report))
     colour = COLOURS.get(ExitStatus(report.footer.exit_status), OTHERWISE)
+    if report.footer.exit_status == ExitStatus.AS_EXPECTED and extent(report.results).little:
+        colour = LITTLE
     one, other = _width(left) + 12, _width(right) + 12
     name = quoteattr(f"{left}: {right}")
     texts = "".join(

@@ -8,7 +8,7 @@ from conformance.contract.vocabulary import Level, Verdict
 from conformance.report import hops
 from conformance.report.lines import contrast, printable
 from conformance.report.results import Header, Report, Result, Sentences, SuiteError, family_of
-from conformance.report.summary import WORST_FIRST, ExitStatus, by_requirement, gating_failure, tally
+from conformance.report.summary import WORST_FIRST, ExitStatus, Extent, by_requirement, extent, gating_failure, tally
 from conformance.report.terminal import MEANINGS, effort
 
 TEMPLATE = Path(__file__).with_name("page.html.j2")
@@ -122,7 +122,7 @@ def page_of(
         exit_status=status,
         meaning=MEANINGS[ExitStatus(status)] if status in tuple(ExitStatus) else "unknown",
         mood={0: "good", 3: "odd"}.get(status, "bad"),
-        cards=list(_cards(single, counts)),
+        cards=list(_cards(single, counts, extent(report.results))),
         verdicts=[
             Shown(verdict.value, count, not findings or verdict not in (Verdict.PASS, Verdict.SKIP))
             for verdict, count in counts.items()
@@ -133,11 +133,13 @@ def page_of(
     )
 
 
-def _cards(single: Mapping[str, tuple[Level, Verdict]], counts: Mapping[Verdict, int]) -> Iterator[Card]:
+def _cards(single: Mapping[str, tuple[Level, Verdict]], counts: Mapping[Verdict, int], reach: Extent) -> Iterator[Card]:
     for level in Level:
         judged = [verdict for its, verdict in single.values() if its is level and verdict is not Verdict.SKIP]
         if judged:
             yield Card(tally(judged), f"{level} held")
+    if reach.judged < reach.asked:
+        yield Card(f"{reach.judged}/{reach.asked}", "judged")
     for verdict, count in counts.items():
         if count and verdict is not Verdict.PASS:
             yield Card(str(count), verdict.value)

@@ -9,6 +9,9 @@ from conformance.contract.vocabulary import Level, Verdict
 
 REPORT_VERSION = 1
 
+NOT_IN_PLAY = "none"
+"""The system's name in a line about a kind of system that this run did not have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Header:

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
 
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report.plain import JSON, encode
-from conformance.report.results import Report, Result, SuiteError, family_of, may_gate
+from conformance.report.results import NOT_IN_PLAY, Report, Result, SuiteError, family_of, may_gate
 
 SUMMARY_VERSION = 1
 
@@ -100,6 +101,27 @@ def tally(verdicts: Iterable[Verdict]) -> str:
     return f"{sum(verdict in HELD for verdict in judged)}/{len(judged)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Of how many requirements that speak of the systems of a run a verdict was given; the others were skipped."""
+
+    judged: int
+    asked: int
+
+    @property
+    def little(self) -> bool:
+        """Less than half. That nothing was seen to break says little then, and must not look like a clean bill."""
+        return 2 * self.judged < self.asked
+
+    def __str__(self) -> str:
+        return f"judged {self.judged} of {self.asked}"
+
+
+def extent(results: Iterable[Result]) -> Extent:
+    single = by_requirement(result for result in results if result.system != NOT_IN_PLAY).values()
+    return Extent(sum(verdict is not Verdict.SKIP for _, verdict in single), len(single))
+
+
 def counts(verdicts: Iterable[Verdict]) -> dict[str, JSON]:
     """Each member of the closed set with its count, zero included, so that no kind of verdict is out of sight."""
     counted = Counter(verdicts)
@@ -107,7 +129,8 @@ def counts(verdicts: Iterable[Verdict]) -> dict[str, JSON]:
 
 
 def summarise(report: Report) -> dict[str, JSON]:
-    """``summary.json``. ``verdicts`` and ``by_family`` count lines, ``requirements`` counts each requirement once."""
+    """``summary.json``. ``verdicts`` and ``by_family`` count lines, ``requirements`` counts each requirement once,
+    and ``judged`` those of them that speak of the systems of the run."""
     families: dict[str, dict[Level, list[Verdict]]] = {}
     for result in report.results:
         families.setdefault(family_of(result.requirement), {}).setdefault(result.level, []).append(result.verdict)
@@ -124,6 +147,7 @@ def summarise(report: Report) -> dict[str, JSON]:
             family: {level.value: counts(levels[level]) for level in Level if level in levels}
             for family, levels in sorted(families.items())
         },
+        "judged": asdict(extent(report.results)),
         "scenarios": footer.scenarios,
         "seconds": footer.seconds,
         "servers_started": footer.servers_started,

@@ -15,7 +15,7 @@ from rich.text import Text
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report.lines import contrast, printable
 from conformance.report.results import Footer, Report, Result, Sentences, SuiteError, family_of
-from conformance.report.summary import ExitStatus, by_requirement, gating_failure, tally, unexplained
+from conformance.report.summary import ExitStatus, by_requirement, extent, gating_failure, tally, unexplained
 
 NARROWEST = 40
 LABEL = 11
@@ -91,19 +91,24 @@ def render(
 
 
 def closing(results: Sequence[Result], errors: Sequence[SuiteError]) -> str:
-    """``must 41/43 · should 9/12 · …``: requirements that passed of those judged; then all the others."""
+    """``must 41/43 · should 9/12 · …``: requirements that passed of those judged; then all the others.
+
+    Where some were skipped it ends with how many were judged at all.
+    """
     single = by_requirement(results)
     verdicts = [verdict for _, verdict in single.values()]
     unfinished = {
         "inconclusive": verdicts.count(Verdict.INCONCLUSIVE),
         "errors": verdicts.count(Verdict.ERROR) + len(errors),
     }
+    reach = extent(results)
     return " · ".join(
         [
             *(f"{level.lower()} {tally(v for its, v in single.values() if its is level)}" for level in Level),
             f"skipped {verdicts.count(Verdict.SKIP)}",
             f"known {verdicts.count(Verdict.KNOWN)} (stale {verdicts.count(Verdict.STALE)})",
             *(f"{name} {count}" for name, count in unfinished.items() if count),
+            *([str(reach)] if reach.judged < reach.asked else []),
         ]
     )
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -58,9 +59,9 @@ def install(
         if needs is None or needs.name in done:
             continue
         done.add(needs.name)
-        typer.echo(f"{profile.name}: installing {', '.join(needs.packages) or 'its checkout'} …", err=True)
+        what = f"{profile.name}: installing {', '.join(needs.packages) or 'its checkout'} …"
         try:
-            get(needs, checkout)
+            get(needs, checkout, partial(typer.echo, what, err=True))
         except CannotInstall as error:
             failed = True
             typer.echo(f"{profile.name}: cannot be installed: {error}", err=True)

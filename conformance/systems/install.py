@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from conformance.systems.needs import STAMP, Checkout, Needs, stamp
@@ -17,13 +17,15 @@ class CannotInstall(Exception):
     """Raised with the reason, one line, why a system cannot be had here."""
 
 
-def install(needs: Needs, checkout: Path | None = None) -> None:
+def install(needs: Needs, checkout: Path | None = None, begins: Callable[[], None] = lambda: None) -> None:
     """Blocks until it is there, from scratch. ``checkout`` is the one named on the command line.
 
-    Raises :class:`CannotInstall`; what was there before is gone then.
+    ``begins`` is called once nothing more is to be asked of the user: from there on it takes its time, and what was
+    there before is gone. Raises :class:`CannotInstall`.
     """
     sources = None if needs.checkout is None else _sources(needs.checkout, checkout)
     python = _python(needs.python)
+    begins()
     shutil.rmtree(needs.place, ignore_errors=True)
     _run([python, "-m", "venv", *(() if needs.packages else ("--without-pip",)), str(needs.place)])
     if needs.packages:

@@ -9,12 +9,10 @@ A profile may say ``like = "NAME"``: what it does not say itself, key by key of 
 """
 
 import sys
-import tomllib
-from functools import cache
 from pathlib import Path
 
 from conformance.contract.vocabulary import SystemKind
-from conformance.systems import needs, placeholders
+from conformance.systems import capabilities, needs, placeholders
 from conformance.systems.needs import Needs
 from conformance.systems.profile import (
     ADDRESSES,
@@ -37,19 +35,12 @@ from conformance.systems.tables import ProfileError, Table
 
 HERE = Path(__file__).parent
 PROFILES = HERE / "profiles"
-CAPABILITIES = HERE.parent / "requirements" / "capabilities.toml"
 DEFAULT_NAMES = ("reference", "reference-rebuild", "reference-rollout")
 
 OF_THE_PROFILE = ("python", "here")
 """Placeholders that every text to fill may use."""
 OF_A_START = ("config", "log_dir", "host", "engine")
 """Further ones of a proxy that the suite starts; its command may use ``{port}`` too."""
-
-
-@cache
-def known_capabilities() -> tuple[str, ...]:
-    """The closed list that requirements and profiles share."""
-    return tuple(tomllib.loads(CAPABILITIES.read_text(encoding="utf-8")))
 
 
 def names() -> list[str]:
@@ -128,8 +119,13 @@ def _of_the_profile(install: Needs | None) -> tuple[str, ...]:
 def _capabilities(table: Table) -> frozenset[str]:
     declared = table.strings("capabilities")
     for name in declared:
-        if name not in known_capabilities():
-            raise table.wrong("capabilities", f"unknown {name!r}; allowed: {', '.join(known_capabilities())}")
+        if name not in capabilities.known():
+            raise table.wrong("capabilities", f"unknown {name!r}; allowed: {', '.join(capabilities.known())}")
+    alone = capabilities.unfounded(declared)
+    if alone is not None:
+        name, bases = alone
+        asked = " or ".join(repr(base) for base in bases)
+        raise table.wrong("capabilities", f"{name!r} rests on {asked}, which is not there; add it, or drop {name!r}")
     return frozenset(declared)
 
 

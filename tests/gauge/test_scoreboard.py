@@ -57,6 +57,13 @@ def test_each_system_is_run_alone_and_stands_in_a_column_of_its_own(tmp_path: Pa
     assert text == (tmp_path / "board" / "scoreboard.md").read_text(encoding="utf-8")
 
 
+def test_a_folder_without_a_run_is_no_board_and_stays_as_it_is(tmp_path: Path) -> None:
+    done = scoreboard(tmp_path, "--system", "acme.toml", "--draw")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "no NAME/results.ndjson to draw, of acme; leave out --draw to run them" in done.stderr
+    assert not (tmp_path / "board").exists()
+
+
 def test_a_run_that_a_wrong_option_ends_is_listed_with_what_it_said(tmp_path: Path) -> None:
     done = scoreboard(tmp_path, "--system", "acme.toml", "--covering", "XYZ")
     assert done.returncode == 1

@@ -11,7 +11,8 @@ import pytest
 
 from conformance.contract.vocabulary import Level, Verdict
 from conformance.report import badge, folder, hops, markdown
-from conformance.report.results import Footer, Report, Result
+from conformance.report.results import NOT_IN_PLAY, Footer, Report, Result
+from conformance.report.summary import ExitStatus
 
 pytestmark = pytest.mark.unit
 
@@ -141,9 +142,9 @@ def test_the_markdown_tells_findings_before_the_table_and_how_to_repeat_them(rep
 @pytest.mark.parametrize(
     ("status", "told", "colour"),
     [
-        (0, "must 2/7 · should 0/1 · known 1", "#2f8f5b"),
-        (1, "must 2/7 · should 0/1 · known 1", "#d1242f"),
-        (3, "must 2/7 · should 0/1 · known 1", "#8250df"),
+        (0, "must 2/7 · should 0/1 · known 1 · judged 8 of 9", "#2f8f5b"),
+        (1, "must 2/7 · should 0/1 · known 1 · judged 8 of 9", "#d1242f"),
+        (3, "must 2/7 · should 0/1 · known 1 · judged 8 of 9", "#8250df"),
         (4, "did not start", "#d1242f"),
         (5, "nothing ran", "#d1242f"),
     ],
@@ -156,3 +157,15 @@ def test_the_badge_counts_and_its_colour_is_the_exit_status(
     assert colour in text
     assert badge.told(its) == told
     assert ET.fromstring(text).get("aria-label") == f"trackgauge: {told}"
+
+
+def test_the_badge_of_a_system_that_was_hardly_judged_says_so_and_is_not_green(report: Report) -> None:
+    held, skipped = report.results[0], next(one for one in report.results if one.verdict is Verdict.SKIP)
+    others = [replace(skipped, requirement=f"RET-{number:03}") for number in range(100, 104)]
+    elsewhere = replace(skipped, requirement="REB-001", system=NOT_IN_PLAY)
+    its = replace(report, results=(held, *others, elsewhere), footer=Footer(1, 1, 0, 1, 0))
+    assert badge.told(its) == "must 1/1 · judged 1 of 5"
+    assert badge.LITTLE in badge.drawn(its)
+    whole = replace(its, results=(held, elsewhere))
+    assert badge.told(whole) == "must 1/1"
+    assert badge.COLOURS[ExitStatus.AS_EXPECTED] in badge.drawn(whole)

@@ -23,6 +23,7 @@ def test_the_summary_counts_lines_families_and_requirements(report: Report, tmp_
     assert summary["by_family"]["CAP"]["SHOULD"]["fail"] == 1
     assert "MAY" not in summary["by_family"]["CAP"]
     assert summary["requirements"]["MUST"]["pass"] == 1
+    assert summary["judged"] == {"judged": 8, "asked": 9}
     assert [summary[key] for key in ("scenarios", "seconds", "exit_status")] == [40, 12.34, 1]
     assert [summary[key] for key in ("servers_started", "starts_refused")] == [21, 3]
 

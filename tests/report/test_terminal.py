@@ -84,7 +84,7 @@ def test_the_end_says_what_was_held_and_where_the_results_are(report: Report) ->
     assert lines[-1] == "results some/where/results.ndjson"
     assert lines[-2] == "40 scenarios · 21 servers · 12.3 s · exit 1: not conforming, or not shown to be"
     assert terminal.closing(report.results, report.errors) == (
-        "must 2/7 · should 0/1 · may 0/0 · skipped 1 · known 1 (stale 1) · inconclusive 2 · errors 2"
+        "must 2/7 · should 0/1 · may 0/0 · skipped 1 · known 1 (stale 1) · inconclusive 2 · errors 2 · judged 8 of 9"
     )
     assert terminal.closing(report.results[:3], ()) == (
         "must 1/1 · should 0/1 · may 0/0 · skipped 0 · known 0 (stale 0)"

@@ -136,9 +136,11 @@ def test_a_checkout_that_is_gone_is_noticed(cache: Path, sources: Path) -> None:
 def test_a_wrong_checkout_is_refused_before_anything_is_made(
     cache: Path, tmp_path: Path, given: str | None, message: str
 ) -> None:
+    begun: list[bool] = []
     with pytest.raises(CannotInstall, match=message):
-        install(ACME, None if given is None else tmp_path / given)
+        install(ACME, None if given is None else tmp_path / given, lambda: begun.append(True))
     assert not ACME.place.exists()
+    assert begun == []
 
 
 def test_a_python_that_nobody_has_is_one_line(cache: Path, sources: Path) -> None:

@@ -1,12 +1,13 @@
 """Profiles: what ships is whole, and every mistake is one line naming file, key and what is allowed."""
 
+import itertools
 import sys
 from pathlib import Path
 
 import pytest
 
 from conformance.contract.vocabulary import SystemKind
-from conformance.systems import profiles
+from conformance.systems import capabilities, profiles
 from conformance.systems.profile import Carrier, Profile
 from conformance.systems.tables import ProfileError
 
@@ -95,6 +96,16 @@ def test_a_command_can_name_what_lies_beside_the_profile(tmp_path: Path) -> None
         ('name = "mine"', "name = 7", "name: expected a string, seen 7"),
         ('name = "mine"', 'name = "mine"\nverison = "1"', "verison: unknown key; allowed here: about, capabilities"),
         ('"rebuild-session"', '"rebuild-sesion"', "capabilities: unknown 'rebuild-sesion'; allowed: chat, "),
+        (
+            '["rebuild-session"]',
+            '["rebuild-records"]',
+            "capabilities: 'rebuild-records' rests on 'rebuild-session', which is not there; add it, or drop",
+        ),
+        (
+            '["rebuild-session"]',
+            '["durable"]',
+            "capabilities: 'durable' rests on 'records-disk' or 'retrieval-http', which is not there; add it, or drop",
+        ),
         (
             '["rebuild-session"]',
             '"rebuild-session"',
@@ -239,3 +250,7 @@ def test_a_profile_can_carry_a_system_of_another_make(tmp_path: Path) -> None:
     assert profile.start is not None
     assert profile.start.setup[0].method == "POST"
     assert profile.carriers["session-url"] == Carrier("url", "/sessions/{session}/v1")
+
+
+def test_what_a_capability_rests_on_is_one_itself() -> None:
+    assert {*capabilities.RESTS_ON, *itertools.chain(*capabilities.RESTS_ON.values())} <= set(capabilities.known())

@@ -33,7 +33,8 @@ Two questions about what was collected are answered at once, whatever is under w
 `group-request`): {"id", "op": "verify", "collected": ANSWER} gives what a trainer reads of a rollout, and {"id", "op":
 "group", "task", "size", "members": [{"rollout", "response"}]} who of a group votes, is trained, and is run again.
 
-Exit status: 0 all were answered, failed and withheld ones too: read `outcome` · 2 usage
+Exit status: 0 all were answered, failed and withheld ones too: read `outcome` · 2 usage, or a line that is no request:
+it is answered with what is wrong with it, and the others are run
 """
 
 
@@ -56,29 +57,56 @@ def main(argv: list[str]) -> int:
         lines = [] if given.jsonl else _lines_of(Path(given.spec))
     except OSError as error:
         parser.error(f"{given.spec}: {error.strerror}; give a file with a request, or with one a line")
-    return exit_status_of(lambda: _serve(lines, given))
+    except NotJSON as error:
+        parser.error(f"{given.spec}: {error}; give a file with a request, or with one a line")
+    wrong: list[str] = []
+    status = exit_status_of(lambda: wrong.extend(_serve(lines, given)))
+    if given.spec is not None:
+        for one in wrong:
+            sys.stderr.write(f"trackgauge rollout: {given.spec}: {one}; see trackgauge schema rollout-request\n")
+    return status or (2 if wrong else 0)
 
 
-def _serve(lines: list[bytes], given: argparse.Namespace) -> None:
+def _serve(lines: list[bytes], given: argparse.Namespace) -> list[str]:
+    """What is wrong with lines that are no request."""
     requests = 0 if given.jsonl else None
     if given.ray or given.ray_address is not None:
         from conformance.reference.rollout.rays import serve
 
-        serve(lines, requests, sys.stdout.buffer, given.ray_address)
-        return
+        return serve(lines, requests, sys.stdout.buffer, given.ray_address)
     from conformance.reference.rollout.serving import Serving
 
     gc.freeze()  # what is loaded stays shared with the tasks that are forked
-    Serving(lines, requests, sys.stdout.buffer, given.at_once).run()
+    serving = Serving(lines, requests, sys.stdout.buffer, given.at_once)
+    serving.run()
+    return serving.wrong
+
+
+class NotJSON(Exception):
+    """Raised for a file that is neither one object nor one a line."""
 
 
 def _lines_of(spec: Path) -> list[bytes]:
-    """One object over many lines, or one a line; what cannot be read is then said line by line."""
+    """One object over many lines, or one a line; of these, what cannot be read is then said line by line.
+
+    Raises OSError and :class:`NotJSON`.
+    """
     text = spec.read_bytes()
-    try:
+    lines = [line for line in text.splitlines() if line.strip()]
+    why = _no_json(text)
+    if why is None:
         return [json.dumps(json.loads(text)).encode()]
-    except ValueError:
-        return text.splitlines()
+    if all(_no_json(line) is not None for line in lines):
+        raise NotJSON(why if lines else "is empty")
+    return lines
+
+
+def _no_json(text: bytes) -> str | None:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return f"is no JSON: {error}"
+    return None
 
 
 def _positive(text: str) -> int:

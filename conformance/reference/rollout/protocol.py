@@ -27,11 +27,12 @@ FORMS: dict[str, type[Line]] = {"cancel": CancelRequest, "verify": VerifyRequest
 class NoRequest(Exception):
     """Raised when a line begins and ends no rollout; ``answer`` is what to say to it.
 
-    It is none of the protocol's, or a question of what was collected before, which is answered at once.
+    It is none of the protocol's (``is_wrong``), or a question of what was collected before, which is answered at once.
     """
 
     def __init__(self, identity: str, message: str, answer: BaseModel | None = None) -> None:
-        super().__init__(message)
+        super().__init__(f"{identity}: {message}" if identity else message)
+        self.is_wrong = answer is None
         self.answer = answer or refused(identity, message)
 
 

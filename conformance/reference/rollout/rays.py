@@ -71,12 +71,17 @@ def cluster(address: str | None) -> Iterator[None]:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def serve(lines: Iterable[bytes], requests: int | None, answers: BinaryIO, address: str | None) -> None:
-    """As the local runner does, until the input ends and all is answered, or it is told to end."""
+def serve(lines: Iterable[bytes], requests: int | None, answers: BinaryIO, address: str | None) -> list[str]:
+    """As the local runner does, until the input ends and all is answered, or it is told to end.
+
+    Returns what is wrong with lines that are no request.
+    """
     own = os.fdopen(os.dup(answers.fileno()), "wb")
     os.dup2(2, 1)  # whatever Ray prints is no answer
     with own, cluster(address):
-        asyncio.run(_Serving(own).run(lines, requests))
+        serving = _Serving(own)
+        asyncio.run(serving.run(lines, requests))
+    return serving.wrong
 
 
 class _Serving:
@@ -88,6 +93,7 @@ class _Serving:
         self._numbers = count()
         self._going: set[asyncio.Task[None]] = set()
         self._ending = False
+        self.wrong: list[str] = []
 
     async def run(self, lines: Iterable[bytes], requests: int | None) -> None:
         loop = asyncio.get_running_loop()
@@ -117,6 +123,8 @@ class _Serving:
             request = request_in(line)
         except NoRequest as error:
             self._write(line_of(error.answer))
+            if error.is_wrong:
+                self.wrong.append(str(error))
             return
         if self._ending:
             if isinstance(request, RolloutRequest):

@@ -29,8 +29,9 @@ class Serving:
     def __init__(self, given: Iterable[bytes], requests: int | None, answers: BinaryIO, at_once: int) -> None:
         """``given`` are lines that are there already, ``requests`` is a descriptor on which more come.
 
-        At most ``at_once`` rollouts run, the rest wait.
+        At most ``at_once`` rollouts run, the rest wait. ``wrong`` says of lines that are no request what is wrong.
         """
+        self.wrong: list[str] = []
         self._requests = requests
         self._answers = answers
         self._at_once = at_once
@@ -112,6 +113,8 @@ class Serving:
             request = request_in(line)
         except NoRequest as error:
             write(self._answers, error.answer)
+            if error.is_wrong:
+                self.wrong.append(str(error))
             return
         if isinstance(request, RolloutRequest):
             self._waiting.append(request)

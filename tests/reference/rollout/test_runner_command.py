@@ -64,8 +64,28 @@ def test_lines_of_a_file_on_stdin_are_answered_each(tmp_path: Path) -> None:
     lines = tmp_path / "lines"
     lines.write_text("".join(json.dumps(request(tmp_path, "true", id=f"r{n}")) + "\n" for n in range(3)) + "no JSON\n")
     with lines.open("rb") as stdin:
-        ran = subprocess.run([*RUNNER, "--jsonl"], stdin=stdin, capture_output=True, check=True)
+        ran = subprocess.run([*RUNNER, "--jsonl"], stdin=stdin, capture_output=True, check=False)
     assert sorted(told["id"] for told in answers_in(ran.stdout)) == ["", "r0", "r1", "r2"]
+    assert (ran.returncode, ran.stderr) == (2, b"")
+
+
+def test_of_a_file_what_is_no_request_is_answered_and_named_and_the_others_are_run(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.jsonl"
+    lines = [request(tmp_path, "true"), {"id": "odd", "folder": str(tmp_path)}]
+    spec.write_text("\n".join(map(json.dumps, lines)))
+    ran = subprocess.run([*RUNNER, str(spec)], capture_output=True, check=False)
+    assert {told["id"]: told["harness"] is not None for told in answers_in(ran.stdout)} == {"r": True, "odd": False}
+    assert (ran.returncode, ran.stderr.count(b"\n")) == (2, 1)
+    assert b"spec.jsonl: odd: model: Field required; see trackgauge schema rollout-request" in ran.stderr
+
+
+@pytest.mark.parametrize("text", ["{\n  'id': 'r'\n}\n", "", "[" * 100_000], ids=["quotes", "empty", "too deep"])
+def test_a_file_that_holds_no_json_is_one_error_and_no_answer(tmp_path: Path, text: str) -> None:
+    spec = tmp_path / "spec.json"
+    spec.write_text(text)
+    ran = subprocess.run([*RUNNER, str(spec)], capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, b"")
+    assert b"spec.json: is " in ran.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("arguments", [(), ("--jsonl", "spec.json"), ("missing.json",), ("--jsonl", "--at-once", "0")])
