@@ -30,8 +30,11 @@ INJECTION_KEYS: Mapping[str, JSON] = {"token_injection": True, "tool_parser": "h
 
 INJECTION_CAPABILITIES = {"completions": "continuity-completions", "prefix_chat": "continuity-prefix-chat"}
 
-DEFAULTS: Mapping[str, JSON] = {"format": "openai", "api_key": "none-needed", "timeout_secs": 30}
-"""What the shared configuration leaves to ``defaults``, so that one is in use."""
+DEFAULTS: Mapping[str, JSON] = {"format": "openai", "api_key": "none-needed", "timeout_secs": 120}
+"""What the shared configuration leaves to ``defaults``, so that one is in use.
+
+The time-out is longer than any scenario: a call that a gate holds on a slow machine is not given up by the proxy.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def test_an_uncaptured_route_has_no_engine_key() -> None:
 def test_the_configuration_is_yaml_with_defaults_and_every_route_in_order() -> None:
     found = yaml.safe_load(routing.configuration(routing.SHARED_ROUTES, ENGINE))
     assert list(found) == ["defaults", "routes"]
-    assert found["defaults"] == {"format": "openai", "api_key": "none-needed", "timeout_secs": 30}
+    assert found["defaults"] == {"format": "openai", "api_key": "none-needed", "timeout_secs": 120}
     assert list(found["routes"]) == [each.name for each in routing.SHARED_ROUTES]
 
 

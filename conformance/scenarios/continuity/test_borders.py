@@ -8,6 +8,7 @@ from typing import Any
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
+from conformance.gauge.together import together
 from conformance.oracle import continuity
 from conformance.scenarios.continuity.talk import Talk, Transport, transports
 
@@ -29,7 +30,7 @@ async def test_what_is_new_begins_where_the_answer_ended(scene: Scene, check: Ch
     each = transports(scene)
     await asyncio.gather(*(scene.script("continuity/borders", tenant=one.tenant) for one in each))
     judged = [judge(scene, check, one) for one in each for judge in (_spelled, _cut, _rewritten)]
-    await asyncio.gather(*judged)
+    await together(*judged)
 
 
 async def _spelled(scene: Scene, check: Check, transport: Transport) -> None:

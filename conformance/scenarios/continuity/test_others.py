@@ -8,6 +8,7 @@ from typing import Any
 from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
+from conformance.gauge.together import together
 from conformance.oracle import continuity
 from conformance.scenarios.continuity.talk import CHAT_TOOLS, Asked, Talk, Transport, transports
 
@@ -60,7 +61,7 @@ EDITS: dict[str, tuple[str, Callable[[Messages], Messages]]] = {
 async def test_only_the_call_that_ends_a_history_lends_its_tokens(scene: Scene, check: Check) -> None:
     each = transports(scene)
     await asyncio.gather(*(scene.script("continuity/others", tenant=one.tenant) for one in each))
-    await asyncio.gather(
+    await together(
         *(judge(scene, check, one) for one in each for judge in (_edits, _retries, _twins, _agents, _thinkers))
     )
 
@@ -126,7 +127,7 @@ async def _thinkers(scene: Scene, check: Check, transport: Transport) -> None:
     """Two first calls answered in the same words behind other thoughts, which the history tells; both gone on with."""
     talk = Talk(scene, transport.model, transport.tenant, 4)
     opening = talk.messages()
-    firsts = await asyncio.gather(talk.asked(opening), talk.asked(opening))
+    firsts = [await talk.asked(opening) for _ in range(2)]
     heard = [talk.tongue.heard(first.reply) for first in firsts]
     if heard[0].text != heard[1].text or heard[0].reasoning == heard[1].reasoning:
         raise Inconclusive("two first calls were not answered in the same words behind other thoughts")

@@ -8,6 +8,7 @@ from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.own import OwnProxies
 from conformance.gauge.scene import Scene
+from conformance.gauge.together import together
 from conformance.oracle import continuity
 from conformance.scenarios.continuity.talk import Talk, Transport, transports
 
@@ -19,7 +20,7 @@ async def test_chains_outlive_processes_and_are_never_stale(scene: Scene, own_pr
     each = transports(scene)
     await asyncio.gather(*(scene.script("continuity/processes", tenant=one.tenant) for one in each))
     other = scene.at(await own_proxy(log_dir=scene.proxy.log_dir))
-    await asyncio.gather(*(judge(scene, other, check, one) for one in each for judge in (_moving, _twice)))
+    await together(*(judge(scene, other, check, one) for one in each for judge in (_moving, _twice)))
     talks = [Talk(other, one.model, one.tenant, 0) for one in each]
     plain = [await _asked(talk) for talk in talks]
     plain = [[*one, *await _asked(talk)] for one, talk in zip(plain, talks, strict=True)]

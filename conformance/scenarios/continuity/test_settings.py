@@ -7,6 +7,7 @@ from typing import Any
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Row, Scene
+from conformance.gauge.together import together
 from conformance.oracle import continuity
 from conformance.scenarios.continuity.talk import BY_COMPLETIONS, BY_PREFIX, Talk, Transport, transports
 from conformance.scenarios.dialects.tongues import Heard
@@ -58,9 +59,9 @@ async def test_settings_hold_on_every_turn(scene: Scene, check: Check) -> None:
         scene.script("continuity/settings", tenant="short"),
         scene.script("continuity/settings"),
     )
-    await asyncio.gather(*(_sampling(scene, check, each) for each in transports(scene)))
+    await together(*(_sampling(scene, check, each) for each in transports(scene)))
     if BY_COMPLETIONS in transports(scene):
-        await asyncio.gather(
+        await together(
             *(judge(scene, check) for judge in (_pins, _limits, _room, _unlike, _forms, _unread)),
         )
 

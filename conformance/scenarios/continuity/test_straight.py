@@ -7,6 +7,7 @@ from typing import Any
 from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Row, Scene
+from conformance.gauge.together import together
 from conformance.oracle import continuity, records
 from conformance.scenarios.continuity.talk import BY_COMPLETIONS, Talk, Transport, tongue, transports
 from conformance.scenarios.dialects.tongues import Heard
@@ -44,8 +45,8 @@ async def test_a_conversation_goes_on_in_its_own_tokens(scene: Scene, check: Che
         scene.script("continuity/straight"),
     )
     control = Talk(scene, "policy-model", "main", PLAIN)
-    judged = [_judge(scene, check, each) for each in transports(scene)]
-    (as_usual, _), _ = await asyncio.gather(spoken(control), asyncio.gather(*judged))
+    as_usual, _ = await spoken(control)
+    await together(*(_judge(scene, check, each) for each in transports(scene)))
     rows = await control.rows()
     if all(continuity.starts_with(*pair) for pair in pairwise(rows)):
         raise Inconclusive("a capture without continuity was contiguous as well")

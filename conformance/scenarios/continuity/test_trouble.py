@@ -6,6 +6,7 @@ from typing import Any
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.gauge.scene import Scene
+from conformance.gauge.together import together
 from conformance.oracle import continuity, records
 from conformance.scenarios.continuity.talk import BY_COMPLETIONS, BY_PREFIX, Talk, Transport, transports
 
@@ -39,7 +40,7 @@ async def test_trouble_of_the_engine_is_neither_hidden_nor_doubled(scene: Scene,
         judged.append(_in_vain(scene, check))
     if BY_COMPLETIONS in each:
         judged.append(_encoded_anew(scene, check))
-    await asyncio.gather(*judged)
+    await together(*judged)
 
 
 def _talk(scene: Scene, transport: Transport, name: str) -> Talk:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from conformance.gauge.scene import Row, Scene
-from conformance.systems.engine import EngineLate
 from conformance.systems.runner import Going, RunnerFailed, RunnerUnderTest
 
 JSON = Any
@@ -17,7 +16,10 @@ AGENT = Path(__file__).with_name("agent.py")
 TURNS = 3
 ROUTE = TENANT = "spoken"
 """Where words are rendered again as they were sampled, so that each prompt continues the one before."""
-HELD_SECONDS = 20.0
+STALLED_SECONDS = 10.0
+"""After so long without one more at the gate, the rest are not on their way there."""
+
+AWAITED_SECONDS = 60.0
 NO_ANSWER: Answer = {"outcome": None, "trajectories": [], "error": None, "reward": None, "harness": None}
 
 
@@ -55,13 +57,24 @@ class Crew:
         return await self.runner.rollout({**asked, **changes})
 
     async def all_held(self) -> int:
-        """How many are before their last call at once; waits until all are, or too long."""
-        waiting = (self.scenes[0].engine.wait("held", run=scene.run, seconds=HELD_SECONDS) for scene in self.scenes)
-        found = await asyncio.gather(*waiting, return_exceptions=True)
-        unforeseen = [each for each in found if isinstance(each, BaseException) and not isinstance(each, EngineLate)]
-        if unforeseen:
-            raise unforeseen[0]
-        return sum(isinstance(each, list) for each in found)
+        """How many are before their last call at once; waits until all are, or no more of them come."""
+        engine = self.scenes[0].engine
+        at_gate = [engine.wait("held", tenant=TENANT, run=one.run, seconds=AWAITED_SECONDS) for one in self.scenes]
+        waiting = set(map(asyncio.create_task, at_gate))
+        try:
+            while waiting:
+                came, waiting = await asyncio.wait(
+                    waiting, timeout=STALLED_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
+                for each in came:
+                    each.result()
+                if not came:
+                    break
+            return len(self.scenes) - len(waiting)
+        finally:
+            for each in waiting:
+                each.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     async def let_go(self) -> None:
         await self.scenes[0].engine.open_gate(TENANT, self._gate)
