@@ -30,7 +30,8 @@ from conformance.systems import needs, profiles  # noqa: E402
 from conformance.systems.engine import FakeEngine, start_engine  # noqa: E402
 from conformance.systems.install import CannotInstall, install  # noqa: E402
 from conformance.systems.profile import Profile  # noqa: E402
-from conformance.systems.proxy import ProxyUnderTest, start_proxy  # noqa: E402
+from conformance.systems.proxy import ProxyUnderTest  # noqa: E402
+from conformance.systems.proxy_start import start_proxy  # noqa: E402
 from conformance.systems.routing import Route  # noqa: E402
 from conformance.systems.tables import ProfileError  # noqa: E402
 

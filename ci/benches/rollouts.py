@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT))
 from ci.benches.parts.runner import Runner, Watch  # noqa: E402
 from conformance.systems import profiles, routing  # noqa: E402
 from conformance.systems.engine import EngineLate, EngineRefused, FakeEngine, start_engine  # noqa: E402
-from conformance.systems.proxy import start_proxy  # noqa: E402
+from conformance.systems.proxy_start import start_proxy  # noqa: E402
 from conformance.systems.routing import Route  # noqa: E402
 
 JSON = Any

@@ -18,7 +18,8 @@ from conformance.demo.playing import Played, told
 from conformance.systems import routing
 from conformance.systems.engine import FakeEngine, start_engine
 from conformance.systems.profiles import find
-from conformance.systems.proxy import ProxyUnderTest, start_proxy
+from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.routing import Route
 from fakes.vllm.tags import format_tag

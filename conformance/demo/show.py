@@ -12,7 +12,7 @@ from conformance.demo.playing import TENANT, Played, Stage
 from conformance.systems import routing
 from conformance.systems.engine import start_engine
 from conformance.systems.profiles import find
-from conformance.systems.proxy import start_proxy
+from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 
 WIDTH = 124

@@ -11,7 +11,8 @@ from conformance.systems.calls import SystemFailed
 from conformance.systems.engine import FakeEngine, port_for, start_engine
 from conformance.systems.profile import Profile
 from conformance.systems.profiles import find
-from conformance.systems.proxy import ProxyUnderTest, start_proxy
+from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.routing import Route
 from conformance.systems.runner import RunnerUnderTest, misleading

@@ -14,7 +14,7 @@ from conformance.systems import routing
 from conformance.systems.engine import start_engine
 from conformance.systems.profile import Profile
 from conformance.systems.profiles import find
-from conformance.systems.proxy import start_proxy
+from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.routing import Route
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from conformance.oracle import chat_answers, chat_stream, records, rollouts
-from conformance.systems import profiles, proxy
+from conformance.systems import profiles
 from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from tests.fakes.vllm.wire.serving_here import Reply, call
 from tests.real_vllm.bodies import ASKED, CAPTURED, QUIET, TEXTS, TOOL
@@ -58,7 +59,7 @@ def line(real: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
     with ExitStack() as ends:
         engine = ends.enter_context(recording(real))
         routes = ROUTES.format(engine=engine.url)
-        system = proxy.start_proxy(profiles.find("reference"), engine.url, place / "log", config_text=routes)
+        system = start_proxy(profiles.find("reference"), engine.url, place / "log", config_text=routes)
         ends.callback(system.close)
         rebuild = RebuildUnderTest(profiles.find("reference-rebuild"), place)
         ends.callback(rebuild.close)

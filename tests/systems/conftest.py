@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance.systems import profiles
 from conformance.systems.profile import Profile
+from conformance.systems.profile_reading import load
 
 Listening = Callable[[bytes], AbstractAsyncContextManager[tuple[str, list[bytes]]]]
 
@@ -66,7 +66,7 @@ def stub_proxy(tmp_path: Path) -> Callable[..., Profile]:
         path.write_text(
             PROXY.format(stubs=STUBS, manner=manner, address=address, ready=ready, deadline=deadline, start=start)
         )
-        return profiles.load(path)
+        return load(path)
 
     return make
 
@@ -75,7 +75,7 @@ def stub_proxy(tmp_path: Path) -> Callable[..., Profile]:
 def stub_rebuild(tmp_path: Path) -> Profile:
     path = tmp_path / "stub-rebuild.toml"
     path.write_text(REBUILD.format(stubs=STUBS))
-    return profiles.load(path)
+    return load(path)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 
 from conformance.scenarios.rebuild.sessions import Session
 from conformance.systems import profiles
+from conformance.systems.profile_reading import load
 from conformance.systems.rebuild import RebuildUnderTest
 
 ADAPTER = Path(profiles.__file__).parent / "adapters" / "gym.py"
@@ -60,7 +61,7 @@ def started(tmp_path: Path) -> Iterator[Started]:
             f'name = "gym"\nkind = "rebuild"\ncapabilities = ["rebuild-session"]\n[start]\ncommand = {words}\n',
             encoding="utf-8",
         )
-        running.append(RebuildUnderTest(profiles.load(profile), tmp_path))
+        running.append(RebuildUnderTest(load(profile), tmp_path))
         return running[-1]
 
     yield start

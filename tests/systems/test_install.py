@@ -13,7 +13,8 @@ from conformance.systems.install import CannotInstall, install
 from conformance.systems.inventory import inventory, table
 from conformance.systems.needs import Checkout, Needs
 from conformance.systems.profile import Profile
-from conformance.systems.proxy import start_proxy
+from conformance.systems.profile_reading import load
+from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.runner import RunnerUnderTest
 from conformance.systems.servers import SystemNotStarted
@@ -59,7 +60,7 @@ def sources(tmp_path: Path) -> Path:
 def profile(place: Path, text: str = PROXY) -> Profile:
     path = place / "acme.toml"
     path.write_text(text)
-    return profiles.load(path)
+    return load(path)
 
 
 def test_an_installed_checkout_runs_as_it_is_edited(cache: Path, sources: Path) -> None:
@@ -99,7 +100,7 @@ def test_so_it_is_of_a_command_that_speaks_lines(
         f'[start]\ncommand = ["{{python}}", "-m", "acme"]\n{runner}'
     )
     with pytest.raises(SystemNotStarted, match="acme did not start: it is not installed: trackgauge systems install"):
-        start(profiles.load(file), tmp_path)
+        start(load(file), tmp_path)
 
 
 def test_another_wish_than_what_is_installed_is_no_match(cache: Path, sources: Path) -> None:
@@ -184,9 +185,9 @@ def test_a_profile_may_be_like_another_and_say_what_differs(tmp_path: Path) -> N
     path.write_text(
         'like = "acme"\nname = "twin"\ncapabilities = ["session-key"]\n[session]\nsession-key = {key = "k-{session}"}\n'
     )
-    twin = profiles.load(path)
+    twin = load(path)
     assert (twin.name, sorted(twin.capabilities), sorted(twin.carriers)) == ("twin", ["session-key"], ["session-key"])
-    assert twin.start == profiles.load(tmp_path / "acme.toml").start
+    assert twin.start == load(tmp_path / "acme.toml").start
 
 
 def test_the_list_says_what_is_there_and_what_to_do_for_the_rest(cache: Path, tmp_path: Path) -> None:

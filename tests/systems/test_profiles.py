@@ -9,6 +9,7 @@ import pytest
 from conformance.contract.vocabulary import SystemKind
 from conformance.systems import capabilities, profiles
 from conformance.systems.profile import Carrier, Profile
+from conformance.systems.profile_reading import load
 from conformance.systems.tables import ProfileError
 
 REBUILD = 'name = "mine"\nkind = "rebuild"\ncapabilities = ["rebuild-session"]\n[start]\ncommand = ["mine"]\n'
@@ -23,7 +24,7 @@ def loaded(place: Path, text: str) -> Profile:
     path = place / "profiles" / "mine.toml"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
-    return profiles.load(path)
+    return load(path)
 
 
 @pytest.mark.parametrize("name", profiles.names())
@@ -210,7 +211,7 @@ def test_of_a_session_capability_and_its_entry_the_missing_one_is_named(
 
 def test_a_profile_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ProfileError, match=r"/away\.toml: cannot be read: No such file or directory$"):
-        profiles.load(tmp_path / "away.toml")
+        load(tmp_path / "away.toml")
 
 
 def test_a_profile_can_carry_a_system_of_another_make(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import pytest
 from conformance.systems import guard, proxy, routing, servers
 from conformance.systems.calls import CallFailed, call
 from conformance.systems.profile import Profile
-from conformance.systems.profiles import load
+from conformance.systems.profile_reading import load
 from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.proxy_start import RefusedStart, refused_start, start_proxy
 from conformance.systems.retrieval import RetrievalFailed
 
 StubProfile = Callable[..., Profile]
@@ -23,7 +24,7 @@ def running(tmp_path: Path) -> Iterator[Callable[[Profile], ProxyUnderTest]]:
     started: list[ProxyUnderTest] = []
 
     def start(profile: Profile) -> ProxyUnderTest:
-        started.append(proxy.start_proxy(profile, ENGINE, tmp_path / "log"))
+        started.append(start_proxy(profile, ENGINE, tmp_path / "log"))
         return started[-1]
 
     yield start
@@ -66,14 +67,14 @@ def test_set_up_calls_are_made_before_anything_else(stub_proxy: StubProfile, run
 def test_a_refused_set_up_call_is_named_and_nothing_stays(stub_proxy: StubProfile, tmp_path: Path) -> None:
     profile = stub_proxy(start='setup = [{path = "/set-up", json = "[]"}]')
     with pytest.raises(servers.SystemNotStarted, match="its set-up call POST /set-up: expected 2xx, seen 400"):
-        proxy.start_proxy(profile, ENGINE, tmp_path / "log")
+        start_proxy(profile, ENGINE, tmp_path / "log")
 
 
 def test_a_proxy_that_refuses_its_configuration_is_one_line_and_its_log(
     stub_proxy: StubProfile, tmp_path: Path
 ) -> None:
     with pytest.raises(servers.SystemNotStarted) as raised:
-        proxy.start_proxy(stub_proxy(), ENGINE, tmp_path / "log", config_text="broken: yes")
+        start_proxy(stub_proxy(), ENGINE, tmp_path / "log", config_text="broken: yes")
     assert str(raised.value).splitlines() == [
         "stub did not start: it ended with exit code 2 before it was ready",
         "  | error: broken: expected something whole",
@@ -82,7 +83,7 @@ def test_a_proxy_that_refuses_its_configuration_is_one_line_and_its_log(
 
 def test_a_proxy_that_never_comes_up_is_ended_at_its_deadline(stub_proxy: StubProfile, tmp_path: Path) -> None:
     with pytest.raises(servers.SystemNotStarted, match=r"after 0\.3 s it has not written 'listening on"):
-        proxy.start_proxy(stub_proxy("silent", deadline=0.3), ENGINE, tmp_path / "log")
+        start_proxy(stub_proxy("silent", deadline=0.3), ENGINE, tmp_path / "log")
 
 
 @pytest.mark.anyio
@@ -176,20 +177,20 @@ def test_a_refused_start_gives_exit_code_and_output_and_is_counted_apart(
     stub_proxy: StubProfile, tmp_path: Path
 ) -> None:
     before = (guard.counts.server, guard.counts.refused)
-    refused = proxy.refused_start(stub_proxy(), tmp_path / "log", "broken: yes")
-    assert refused == proxy.RefusedStart(2, "error: broken: expected something whole\n")
+    refused = refused_start(stub_proxy(), tmp_path / "log", "broken: yes")
+    assert refused == RefusedStart(2, "error: broken: expected something whole\n")
     assert (guard.counts.server, guard.counts.refused) == (before[0], before[1] + 1)
 
 
 def test_a_start_that_should_have_been_refused_is_told_and_ended(stub_proxy: StubProfile, tmp_path: Path) -> None:
-    refused = proxy.refused_start(stub_proxy(), tmp_path / "log", "whole: yes")
+    refused = refused_start(stub_proxy(), tmp_path / "log", "whole: yes")
     assert refused.exit_code is None
     url = refused.output.split()[-1]
     assert not servers.accepts(url)
 
 
 def test_a_refused_start_may_try_another_command_line(stub_proxy: StubProfile, tmp_path: Path) -> None:
-    refused = proxy.refused_start(stub_proxy(), tmp_path / "log", "whole: yes", arguments=lambda words: words[:3])
+    refused = refused_start(stub_proxy(), tmp_path / "log", "whole: yes", arguments=lambda words: words[:3])
     assert refused.exit_code == 1
     assert "IndexError" in refused.output
 
@@ -205,7 +206,7 @@ async def test_an_attached_proxy_is_called_but_never_ended(
         f'[attach]\nurl = "{theirs.url}"\nengine = "http://127.0.0.1:1"\n'
         '[retrieval]\nsessions = "/v1/sessions"\ncompletions = "/{session}"\nsession_rows = "rows"\n'
     )
-    system = proxy.start_proxy(load(path), ENGINE, tmp_path / "log")
+    system = start_proxy(load(path), ENGINE, tmp_path / "log")
     assert await system.sessions() == []
     assert system.is_alive()
     with pytest.raises(proxy.NotOurs, match=r"theirs at http://127\.0\.0\.1:\d+ runs outside of the suite"):
@@ -225,7 +226,7 @@ def test_an_attached_proxy_that_is_not_there_is_one_line(tmp_path: Path) -> None
         '[attach]\nurl = "http://127.0.0.1:1"\nengine = "http://127.0.0.1:2"\n'
     )
     with pytest.raises(servers.SystemNotStarted, match=r"^theirs did not start: nothing accepts connections at"):
-        proxy.start_proxy(load(path), ENGINE, tmp_path / "log")
+        start_proxy(load(path), ENGINE, tmp_path / "log")
 
 
 def test_a_held_port_is_nobody_elses_but_the_servers(stub_proxy: StubProfile, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from conformance.contract.rebuilds import RebuildAnswer, Trajectory
 from conformance.systems import guard, rebuild
 from conformance.systems.profile import Profile
-from conformance.systems.profiles import load
+from conformance.systems.profile_reading import load
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.servers import SystemNotStarted
 

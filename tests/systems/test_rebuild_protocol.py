@@ -13,7 +13,7 @@ import pytest
 from conformance.contract.rebuilds import RebuildAnswer
 from conformance.requirements.catalogue import load
 from conformance.scenarios.rebuild.sessions import Session
-from conformance.systems import profiles
+from conformance.systems import profile_reading
 from conformance.systems.rebuild import RebuildUnderTest
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -28,7 +28,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 @pytest.fixture
 def example(tmp_path: Path) -> Iterator[RebuildUnderTest]:
-    started = RebuildUnderTest(profiles.load(EXAMPLE), tmp_path)
+    started = RebuildUnderTest(profile_reading.load(EXAMPLE), tmp_path)
     yield started
     started.close()
 

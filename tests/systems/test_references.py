@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from conformance.systems import guard, profiles, proxy, rebuild, routing
+from conformance.systems import guard, profiles, rebuild, routing
 from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.proxy_start import refused_start, start_proxy
 
 
 @pytest.fixture
 def reference(tmp_path: Path) -> Iterator[ProxyUnderTest]:
-    started = proxy.start_proxy(profiles.find("reference"), routing.CLOSED_ADDRESS, tmp_path / "log")
+    started = start_proxy(profiles.find("reference"), routing.CLOSED_ADDRESS, tmp_path / "log")
     yield started
     started.close()
 
@@ -35,7 +36,7 @@ async def test_the_reference_proxy_comes_back_at_its_address(reference: ProxyUnd
 
 def test_the_reference_proxy_refuses_a_configuration_in_one_line(tmp_path: Path) -> None:
     before = guard.counts.refused
-    refused = proxy.refused_start(profiles.find("reference"), tmp_path / "log", "routes: {}\n")
+    refused = refused_start(profiles.find("reference"), tmp_path / "log", "routes: {}\n")
     assert refused.exit_code not in (None, 0)
     assert len(refused.output.splitlines()) == 1
     assert guard.counts.refused == before + 1

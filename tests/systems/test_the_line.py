@@ -6,10 +6,11 @@ from contextlib import ExitStack
 
 import pytest
 
-from conformance.systems import engine, profiles, proxy, routing
+from conformance.systems import engine, profiles, routing
 from conformance.systems.calls import Answer, call
 from conformance.systems.engine import FakeEngine
 from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from fakes.vllm.tags import format_tag
 
@@ -31,7 +32,7 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
     with ExitStack() as ends:
         fake = engine.start_engine(place)
         ends.callback(fake.close)
-        system = proxy.start_proxy(profiles.find("reference"), fake.url, place / "log")
+        system = start_proxy(profiles.find("reference"), fake.url, place / "log")
         ends.callback(system.close)
         rebuilding = RebuildUnderTest(profiles.find("reference-rebuild"), place)
         ends.callback(rebuilding.close)

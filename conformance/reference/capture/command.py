@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Never
 
-from conformance.reference.capture.config import ConfigError, Route, read_routes
+from conformance.reference.capture.config import Route, read_routes
+from conformance.reference.capture.config_file import ConfigError
 from conformance.reference.store import Store
 
 ABOUT = """\

@@ -9,7 +9,8 @@ from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.scenarios.configuration.profiles import Wrong, wrong_ones
 from conformance.systems import routing
-from conformance.systems.proxy import ProxyUnderTest, RefusedStart, refused_start
+from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.proxy_start import RefusedStart, refused_start
 
 TRACE = "Traceback"
 

@@ -10,9 +10,10 @@ import pytest
 from openai import AsyncOpenAI
 from openai.types.responses import Response
 
-from conformance.systems import engine, profiles, proxy, routing
+from conformance.systems import engine, profiles, routing
 from conformance.systems.engine import FakeEngine
 from conformance.systems.proxy import ProxyUnderTest
+from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from fakes.vllm.tags import format_tag
 
@@ -54,7 +55,7 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FakeEngine,
     with ExitStack() as ends:
         fake = engine.start_engine(place)
         ends.callback(fake.close)
-        system = proxy.start_proxy(profiles.find("reference"), fake.url, place / "log")
+        system = start_proxy(profiles.find("reference"), fake.url, place / "log")
         ends.callback(system.close)
         rebuilding = RebuildUnderTest(profiles.find("reference-rebuild"), place)
         ends.callback(rebuilding.close)
