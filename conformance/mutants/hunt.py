@@ -1,7 +1,6 @@
 """Runs every mutant against the scenarios of the requirement it breaks, and says which were caught, and by what."""
 
 import asyncio
-import os
 import signal
 import sys
 import tempfile
@@ -10,15 +9,18 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 
 from conformance.contract.vocabulary import Verdict
 from conformance.mutants.covering import SCENARIOS, files_by_requirement
+from conformance.mutants.nursery import QUIET, Nursery
 from conformance.mutants.patch import Mutant, MutantError, load
 from conformance.report import ndjson
 from conformance.report.results import Report, family_of
 from conformance.report.summary import ExitStatus
-from conformance.systems import guard, routing
+from conformance.systems import routing
 from conformance.systems.engine import FakeEngine, start_engine
+from conformance.systems.guard import CannotRun
 
 HOUSE = Path(__file__).parent.parent
 PROFILES = HOUSE / "systems" / "profiles"
@@ -27,16 +29,12 @@ REFERENCES = {
     "rebuild": ("reference-rebuild.toml", "conformance.reference.rebuild"),
     "rollout": ("reference-rollout.toml", "conformance.reference.rollout"),
 }
+Nurseries = SimpleQueue[Nursery]
 PATIENCE_SECONDS = 180.0
 RUNS_PER_MUTANT = 1000
 RUN_BLOCKS = 1_000_000 // RUNS_PER_MUTANT
 SMOKE = "test_smoke.py"
 """The scenarios that every mutant plays too: a plain conversation has to work in spite of the fault."""
-
-UNUSED_PLUGINS = ("randomly", "cacheprovider", "xdist", "hypothesispytest")
-"""Hypothesis' plugin imports all of hypothesis to end a run with: half of what a mutant's run costs."""
-
-QUIET = ("-q", *(word for name in UNUSED_PLUGINS for word in ("-p", f"no:{name}")), "--import-mode=importlib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +57,10 @@ def hunt(names: Sequence[str], jobs: int) -> int:
     chosen = pick(names)
     survivors: list[Caught] = []
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with _engine() as engine, _pool(jobs) as pool:
+    with _engine() as engine, _nurseries(jobs) as nurseries, _pool(jobs) as pool:
         files = files_by_requirement()
         waiting = [
-            pool.submit(try_one, mutant, engine, block, files.get(mutant.violates, [SCENARIOS]))
+            pool.submit(try_one, mutant, engine, block, files.get(mutant.violates, [SCENARIOS]), nurseries)
             for block, mutant in enumerate(chosen)
         ]
         for count, done in enumerate(as_completed(waiting), start=1):
@@ -111,6 +109,21 @@ def _pool(jobs: int) -> Iterator[ThreadPoolExecutor]:
 
 
 @contextmanager
+def _nurseries(jobs: int) -> Iterator[Nurseries]:
+    """One for each run at a time."""
+    with tempfile.TemporaryDirectory(prefix="nurseries-") as folder:
+        free: Nurseries = SimpleQueue()
+        all_of_them = [Nursery(Path(folder, f"{number}.log")) for number in range(max(1, jobs))]
+        for one in all_of_them:
+            free.put(one)
+        try:
+            yield free
+        finally:
+            for one in all_of_them:
+                one.close()
+
+
+@contextmanager
 def _engine() -> Iterator[FakeEngine]:
     """One fake vLLM for all mutants: they differ in the proxy, and play in blocks of run numbers of their own."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
@@ -123,7 +136,7 @@ def _engine() -> Iterator[FakeEngine]:
             engine.close()
 
 
-def try_one(mutant: Mutant, engine: FakeEngine, block: int, files: Sequence[Path]) -> Caught:
+def try_one(mutant: Mutant, engine: FakeEngine, block: int, files: Sequence[Path], nurseries: Nurseries) -> Caught:
     """Run the scenarios that judge what the mutant violates, in ``files``, and the smoke scenarios against it."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         profile, ran = Path(folder, "mutant.toml"), Path(folder, "ran")
@@ -139,18 +152,26 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int, files: Sequence[Path
         arguments = [f"{name}={value}" for name, value in options.items()]
         places = list(dict.fromkeys(map(str, [SCENARIOS / SMOKE, *files])))
         switches = ("--smoke", "--no-drawings")
-        command = [sys.executable, "-m", "pytest", "-m", "e2e or ray", *switches, *arguments, *QUIET, *places]
+        words = ["-m", "e2e or ray", *switches, *arguments, *QUIET, *places]
         log = Path(folder, "run.log")
-        run = guard.start(command, log=log, env=dict(os.environ), cwd=Path(folder), role="command")
-        status = run.wait(PATIENCE_SECONDS)
+        nursery = nurseries.get()
+        try:
+            status = nursery.run(words, cwd=Path(folder), log=log, seconds=PATIENCE_SECONDS)
+        except CannotRun as error:
+            return Caught(mutant, str(error))
+        finally:
+            nurseries.put(nursery)
         if status is None:
-            run.kill()
             return Caught(mutant, f"its run did not end within {PATIENCE_SECONDS:g} s")
-        run.stop()
         report_file = Path(folder, "results.ndjson")
         if not report_file.exists():
-            return Caught(mutant, f"no report (status {status}): {run.tail(1)}")
+            return Caught(mutant, f"no report (status {status}): {_last_line(log)}")
         return Caught(mutant, judge(mutant, ndjson.read(report_file), ran.exists()))
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
+    return next((line for line in reversed(lines) if line.strip()), "it said nothing")
 
 
 def judge(mutant: Mutant, report: Report, ran: bool) -> str | None:

@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from conformance.contract.vocabulary import Verdict
-from conformance.mutants.hunt import HOUSE, QUIET, profile_of
+from conformance.mutants.hunt import HOUSE, profile_of
+from conformance.mutants.nursery import QUIET
 from conformance.mutants.patch import load
 from conformance.report import ndjson
 
