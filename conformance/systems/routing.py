@@ -104,6 +104,7 @@ SHARED_ROUTES = (
     Route("continued", tenant="continued", injection="completions", extra_body={"top_k": 40, "min_p": 0.05}),
     Route("continued-pinned", tenant="continued", injection="completions", pins={"temperature": 0.75, "top_p": 0.9}),
     Route("continued-unread", tenant="continued", injection="completions", names_parsers=False),
+    Route("continued-misread", tenant="spoken", injection="completions"),
     Route("continued-short", tenant="short", injection="completions"),
     Route("spliced", tenant="spliced", injection="prefix_chat", extra_body={"temperature": 1.0, "top_p": 1.0}),
     Route("spliced-in-vain", tenant="continued", injection="prefix_chat"),

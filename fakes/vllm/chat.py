@@ -172,7 +172,7 @@ def answer_options(call: Call, request: ChatRequest, prompt_ids: Sequence[int]) 
         stop=stop_strings(request.stop),
         include_stop=request.include_stop_str_in_output,
         skip_hidden=request.skip_special_tokens and not keeps_special,
-        thinking=template_kwargs(request).get("enable_thinking", True) is not False,
+        thinking=bool(template_kwargs(request).get("enable_thinking", True)),
         reasoning_open=reasoning_open(prompt_ids, call.world.words),
         stream=bool(request.stream),
         include_usage=include_usage,

@@ -8,11 +8,14 @@ import json
 import re
 from dataclasses import dataclass
 
+from fakes.vllm.detokenize import HIDDEN
+
 THINK_START = "<think>"
 THINK_END = "</think>"
 CALL_START = "<tool_call>"
 CALL_END = "</tool_call>"
 
+_SPECIAL = re.compile("|".join(map(re.escape, HIDDEN)))
 _CALLS = re.compile(f"{CALL_START}(.*?){CALL_END}|{CALL_START}(.*)", re.DOTALL)
 
 
@@ -27,11 +30,13 @@ class ParsedCall:
 def split_reasoning(text: str, *, thinking: bool, needs_both_tags: bool = False) -> tuple[str | None, str | None]:
     """Reasoning and the rest, each None when empty.
 
-    With ``thinking`` off all is content. ``needs_both_tags`` is the parser of 0.16 and before: without both tags
-    nothing is reasoning.
+    With ``thinking`` off all is content, else special tokens are taken out, wherever they stand. ``needs_both_tags`` is
+    the parser of 0.16 and before: without both tags nothing is reasoning.
     """
     if not thinking:
         return None, text
+    if not needs_both_tags:
+        text = _SPECIAL.sub("", text)
     if needs_both_tags:
         return _split_by_both_tags(text)
     end, call = text.find(THINK_END), text.find(CALL_START)

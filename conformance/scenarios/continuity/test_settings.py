@@ -1,6 +1,7 @@
 """What a client and a route ask for holds on every turn alike, whether its tokens are injected or not."""
 
 import asyncio
+import copy
 import json
 from typing import Any
 
@@ -9,7 +10,7 @@ from conformance.gauge.covers import covers
 from conformance.gauge.scene import Row, Scene
 from conformance.gauge.together import together
 from conformance.oracle import continuity
-from conformance.scenarios.continuity.talk import BY_COMPLETIONS, BY_PREFIX, Talk, Transport, transports
+from conformance.scenarios.continuity.talk import BY_COMPLETIONS, BY_PREFIX, CHAT_TOOLS, Talk, Transport, transports
 from conformance.scenarios.dialects.tongues import Heard
 from conformance.systems.routing import SHORT_LENGTH, route
 
@@ -52,17 +53,18 @@ def _limit(row: Row) -> JSON:
     return body.get("max_completion_tokens", body.get("max_tokens"))
 
 
-@covers("CON-011", "CON-012", "CON-013", "CON-014", "CON-015", "CON-016", "CON-017", "CON-018", "CON-019", "CON-050")
+@covers(*(f"CON-{number:03}" for number in range(11, 20)), "CON-050", "CON-051")
 async def test_settings_hold_on_every_turn(scene: Scene, check: Check) -> None:
     await asyncio.gather(
         *(scene.script("continuity/settings", tenant=each.tenant) for each in transports(scene)),
         scene.script("continuity/settings", tenant="short"),
+        scene.script("continuity/settings", tenant="spoken"),
         scene.script("continuity/settings"),
     )
     await together(*(_sampling(scene, check, each) for each in transports(scene)))
     if BY_COMPLETIONS in transports(scene):
         await together(
-            *(judge(scene, check) for judge in (_pins, _limits, _room, _unlike, _forms, _unread)),
+            *(judge(scene, check) for judge in (_pins, _limits, _room, _unlike, _forms, _unread, _misread)),
         )
 
 
@@ -150,6 +152,15 @@ async def _unread(scene: Scene, check: Check) -> None:
     check.equal("CON-050", expected=heard["policy-model"], seen=heard["continued-unread"])
 
 
+async def _misread(scene: Scene, check: Check) -> None:
+    """A route that says how thoughts are told from text, before an engine that does not tell them apart."""
+    heard = {}
+    for model in ("continued-misread", "spoken"):
+        told = await _run(Talk(scene, model, "spoken", 10))
+        heard[model] = [[one.text, one.reasoning, [list(call[1:]) for call in one.calls]] for one in told]
+    check.equal("CON-051", expected=heard["spoken"], seen=heard["continued-misread"])
+
+
 async def _forms(scene: Scene, check: Check) -> None:
     """A constraint that only a chat call can have keeps the call one."""
     named = {"type": "function", "function": {"name": "note"}}
@@ -157,6 +168,13 @@ async def _forms(scene: Scene, check: Check) -> None:
     heard = (await _run(forced, 2, tool_choice=named))[-1]
     names = [call[1] for call in heard.calls]
     check.equal("CON-019", expected=["note"], seen=names, where="a tool named by the client")
+    exact: JSON = copy.deepcopy(CHAT_TOOLS)
+    for one in exact:
+        one["function"]["strict"] = True
+    strict = Talk(scene, BY_COMPLETIONS.model, BY_COMPLETIONS.tenant, 11, settings={"tools": exact})
+    await _run(strict, 2)
+    seen = _body((await strict.rows())[-1]).get("tools")
+    check.equal("CON-019", expected=exact, seen=seen, where="tools that hold to their schemas")
     form = {"type": "json_object"}
     formed = Talk(scene, BY_COMPLETIONS.model, BY_COMPLETIONS.tenant, 7)
     await _run(formed, 2, response_format=form)

@@ -6,8 +6,8 @@ from conformance.reference.capture import jsontext
 from conformance.reference.capture.answers import read_choices
 from conformance.reference.capture.config import Injection
 from conformance.reference.capture.continuity.chains import Turn
-from conformance.reference.capture.continuity.parsers import THOUGHT, parsed
-from conformance.reference.capture.continuity.question import CHAT_ONLY_KEYS, NEVER_RENDERED, template_kwargs
+from conformance.reference.capture.continuity.parsers import parsed
+from conformance.reference.capture.continuity.question import CHAT_ONLY_KEYS, NEVER_RENDERED, thinks
 from conformance.reference.capture.errors import engine_garbage
 from conformance.reference.capture.jsontext import JSON, JSONObject
 
@@ -31,19 +31,18 @@ def completion_request(body: JSONObject, injection: Injection, prompt: list[int]
 
 
 def reads_otherwise(body: JSONObject, injection: Injection, before: Turn) -> bool:
-    """Whether the engine is known to read its chat answers with other parsers than the route's.
+    """Whether the engine may read its chat answers with other parsers than the route's.
 
-    An engine without a parser for tools refuses calls that offer some. One whose chat answer came apart in thoughts and
-    text has a parser for them, and one that left the end of a thought in the text has none.
+    An engine without a parser for tools refuses calls that offer some. One of whose chat answers a thought was taken
+    apart has a parser for thoughts. To that parser all is thought until a thought ends, so an engine of which the chain
+    holds none may well have no such parser, and what it says over completions would be taken for thoughts.
     """
     if body.get("tools") and body.get("tool_choice") != "none" and injection.tool_parser is None:
         return True
+    thoughts_told = any(turn.reasoning is not None for turn in before.chain())
     if injection.reasoning_parser is None:
-        return any(turn.reasoning is not None for turn in before.chain())
-    if template_kwargs(body).get("enable_thinking") is False or before.reasoning is not None:
-        return False
-    texts = [message.get("content") for message in before.messages[-1:]]
-    return any(isinstance(text, str) and THOUGHT in text for text in texts)
+        return thoughts_told
+    return thinks(body) and not thoughts_told
 
 
 def chat_answer(answer_body: bytes, body: JSONObject, injection: Injection) -> bytes:
@@ -61,7 +60,7 @@ def chat_answer(answer_body: bytes, body: JSONObject, injection: Injection) -> b
 def _choice(choice: JSONObject, body: JSONObject, injection: Injection) -> JSONObject:
     said = parsed(
         choice["text"],
-        reasons=injection.reasoning_parser is not None and template_kwargs(body).get("enable_thinking") is not False,
+        reasons=injection.reasoning_parser is not None and thinks(body),
         calls=_offers_tools(body, injection),
     )
     calls = said.calls[:1] if body.get("parallel_tool_calls") is False else said.calls

@@ -4,11 +4,21 @@ The engine parses chat answers only. These follow the behaviour of vLLM's parser
 """
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 THINK, THOUGHT = "<think>", "</think>"
 CALL, CALLED = "<tool_call>", "</tool_call>"
+UNSPOKEN = (
+    *("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>", "<|object_ref_end|>"),
+    *("<|box_start|>", "<|box_end|>", "<|quad_start|>", "<|quad_end|>"),
+    *("<|vision_start|>", "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>"),
+)
+"""The special tokens of Qwen3's vocabulary: the parser of thoughts takes them out wherever they stand."""
+
+_NO_THOUGHT = re.compile("|".join(map(re.escape, (THINK, *UNSPOKEN))))
+_NO_TEXT = re.compile("|".join(map(re.escape, (THOUGHT, *UNSPOKEN))))
 
 
 @dataclass(frozen=True)
@@ -38,10 +48,9 @@ def _thought(text: str) -> tuple[str | None, str | None]:
     """All is reasoning up to its end, or up to a call, which ends it too."""
     ends = [at for at in (text.find(THOUGHT), text.find(CALL)) if at >= 0]
     if not ends:
-        return text.replace(THINK, "") or None, None
+        return _NO_THOUGHT.sub("", text) or None, None
     end = min(ends)
-    rest = text[end:].removeprefix(THOUGHT).replace(THOUGHT, "")
-    return text[:end].replace(THINK, "") or None, rest or None
+    return _NO_THOUGHT.sub("", text[:end]) or None, _NO_TEXT.sub("", text[end:]) or None
 
 
 def _markup(content: str) -> Iterator[str]:

@@ -42,7 +42,7 @@ def not_to_be_continued(body: JSONObject, *, by_chat: bool) -> Reason | None:
         return Fallback.NOT_TEXT
     if by_chat:
         return None
-    if body.get("tools") and body.get("tool_choice") not in (None, "auto", "none"):
+    if body.get("tools") and _is_bound(body):
         return Fallback.FORCED_TOOL
     if any(body.get(key) and body[key] != PLAIN_FORMAT for key in CHAT_ONLY_KEYS):
         return Fallback.CHAT_ONLY_KEY
@@ -51,16 +51,30 @@ def not_to_be_continued(body: JSONObject, *, by_chat: bool) -> Reason | None:
 
 def template_kwargs(body: JSONObject) -> JSONObject:
     """What the engine tells its template, an effort included, which reaches it as a setting of its own."""
-    effort = body.get("reasoning_effort")
-    told: JSONObject = {} if effort is None else {"reasoning_effort": effort, "enable_thinking": effort != "none"}
-    given = body.get("chat_template_kwargs")
-    return told | (given if isinstance(given, dict) else {})
+    given, effort = body.get("chat_template_kwargs"), body.get("reasoning_effort")
+    told: JSONObject = dict(given) if isinstance(given, dict) else {}
+    if effort is None:
+        return told
+    return {"enable_thinking": effort != "none", **told, "reasoning_effort": effort}
+
+
+def thinks(body: JSONObject) -> bool:
+    """Whether the engine's parser looks for thoughts. It looks for none where thinking is null or 0, too."""
+    return bool(template_kwargs(body).get("enable_thinking", True))
 
 
 def answer_limit(body: JSONObject) -> int | None:
     """How many tokens the client allows for the answer; the newer key wins."""
     given = (body.get("max_completion_tokens"), body.get("max_tokens"))
     return next((limit for limit in given if type(limit) is int), None)
+
+
+def _is_bound(body: JSONObject) -> bool:
+    """Whether a chat call would be held to a tool or to the schema of one; or, with a choice of null, hear of none."""
+    tools = body["tools"] if isinstance(body["tools"], list) else []
+    functions = [tool.get("function") for tool in tools if isinstance(tool, dict)]
+    strict = any(isinstance(function, dict) and function.get("strict") is True for function in functions)
+    return strict or body.get("tool_choice", "auto") not in ("auto", "none")
 
 
 def _has_more_than_text(content: JSON) -> bool:

@@ -137,6 +137,8 @@ def test_hermes_calls_are_read_all_or_none(content: str, calls: list[ParsedCall]
         ("", (None, None)),
         ("<think>a</think>b</think>c", ("a", "bc")),
         ("a<tool_call>b", ("a", "<tool_call>b")),
+        ("a<|im_start|>b</think>c<|endoftext|>d", ("ab", "cd")),
+        ("<|im_end|>", (None, None)),
     ],
 )
 def test_reasoning_ends_at_its_tag_or_at_a_call(text: str, split: tuple[str | None, str | None]) -> None:

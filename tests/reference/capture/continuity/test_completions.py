@@ -69,6 +69,13 @@ def test_what_is_no_completion_is_refused(body: bytes) -> None:
     assert refused.value.status == 502
 
 
+@pytest.mark.parametrize("off", [False, None, 0, ""])
+def test_where_thinking_is_off_all_is_text_as_the_engine_reads_it(off: object) -> None:
+    body = json.dumps({"choices": [{"index": 0, "text": "I think", "finish_reason": "stop"}]}).encode()
+    choice = read_answer(chat_answer(body, {"chat_template_kwargs": {"enable_thinking": off}}, PARSERS))["choices"][0]
+    assert (choice["message"]["content"], choice["message"]["reasoning"]) == ("I think", None)
+
+
 def test_a_request_keeps_all_that_steers_the_sampling_and_loses_what_became_the_prompt() -> None:
     body = {
         "model": "served",
@@ -117,7 +124,10 @@ def turn(content: str, reasoning: str | None, parent: Turn | None = None) -> Tur
     ("injection", "body", "before", "otherwise"),
     [
         (PARSERS, {"tools": TOOLS}, turn("a", "b"), False),
-        (PARSERS, {"tools": TOOLS}, turn("a", None), False),
+        (PARSERS, {"tools": TOOLS}, turn("a", None), True),
+        (PARSERS, {}, turn("", None), True),
+        (PARSERS, {"chat_template_kwargs": {"enable_thinking": None}}, turn("a", None), False),
+        (PARSERS, {"tools": TOOLS}, turn("a", None, turn("a", "\n\n")), False),
         (PARSERS, {}, turn("<think>b</think>a", None), True),
         (PARSERS, {"chat_template_kwargs": {"enable_thinking": False}}, turn("</think>a", None), False),
         (Injection("completions", None, "qwen3"), {"tools": TOOLS}, turn("a", "b"), True),

@@ -26,7 +26,7 @@ def tokens(**told: JSON) -> Answer:
 def continuing(_engine: ScriptedEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     base_url = _engine.base_url
     routes = {
-        "policy": route(base_url, token_injection=True, tool_parser="hermes", reasoning_parser="qwen3"),
+        "policy": route(base_url, token_injection=True, tool_parser="hermes"),
         "prefix": route(base_url, token_injection=True, injection_transport="prefix_chat", timeout_secs=0.3),
         "plain": route(base_url),
     }
@@ -68,12 +68,14 @@ def test_an_engine_that_cannot_render_is_asked_once_and_plainly(
         ({"add_special_tokens": True}, "rendering_changed"),
         ({"truncate_prompt_tokens": 9}, "chat_only_key"),
         ({"tool_choice": "required", "tools": [{"type": "function"}]}, "forced_tool"),
+        ({"tool_choice": None, "tools": [{"type": "function"}]}, "forced_tool"),
+        ({"tools": [{"type": "function", "function": {"name": "f", "strict": True}}]}, "forced_tool"),
         ({"response_format": {"type": "json_object"}}, "chat_only_key"),
         ({"continue_final_message": True, "add_generation_prompt": False}, "nothing_added"),
         ({"messages": [{"role": "user", "content": "other"}, *HISTORY[1:]]}, "history_unknown"),
         ({"messages": [*HISTORY[:2], {"role": "user", "content": [{"type": "image_url"}]}]}, "not_text"),
     ],
-    ids=["tools", "template", "begin", "cut", "forced", "form", "prefill", "edited", "image"],
+    ids=["tools", "template", "begin", "cut", "forced", "null", "strict", "form", "prefill", "edited", "image"],
 )
 def test_each_kind_of_call_that_is_not_continued_says_why(
     continuing: Proxy, engine: ScriptedEngine, session: str, changes: JSON, reason: str

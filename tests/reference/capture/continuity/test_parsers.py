@@ -24,7 +24,7 @@ PIECES = st.sampled_from(
             '{"name": "look"}',
             '{"name": 7, "arguments": {}}',
         ),
-        *('{"name":"note","arguments":"x"}', "{", "[]"),
+        *('{"name":"note","arguments":"x"}', "{", "[]", "<|im_start|>", "<|im_end|>", "<|endoftext|>", "<|im"),
     ]
 )
 
@@ -52,6 +52,13 @@ def test_a_call_that_was_cut_stays_text() -> None:
 
 def test_thinking_that_was_cut_is_all_there_is() -> None:
     assert parsed("<think>\nhmm", reasons=True, calls=True) == Said("\nhmm", None)
+
+
+@pytest.mark.parametrize("special", ["<|im_start|>", "<|endoftext|>", "<|vision_pad|>"])
+def test_special_tokens_leave_thought_and_text_where_thoughts_are_read(special: str) -> None:
+    text = f'a{special}b</think>c{special}d<tool_call>{special}{{"name": "look", "arguments": {{}}}}</tool_call>'
+    assert parsed(text, reasons=True, calls=True) == Said("ab", "cd", [("look", "{}")])
+    assert parsed(text, reasons=False, calls=True) == Said(None, text)
 
 
 def test_without_tools_markup_is_text() -> None:
