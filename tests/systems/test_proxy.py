@@ -257,5 +257,13 @@ def test_the_configuration_of_a_started_proxy_leaves_out_what_it_does_not_know(
 ) -> None:
     system = running(stub_proxy())
     left = {each.name for each in routing.SHARED_ROUTES} - {each.name for each in system.routes}
-    continued = {"continued", "continued-pinned", "continued-short", "continued-unread", "spliced", "spliced-in-vain"}
+    continued = {
+        "continued",
+        "continued-pinned",
+        "continued-short",
+        "continued-unread",
+        "continued-misread",
+        "spliced",
+        "spliced-in-vain",
+    }
     assert left == {"pinned", "pinging", *continued}
