@@ -16,7 +16,7 @@ from fakes.harnesses.plain import AnyHeaders, Call, PlainClient, Reply
 
 PLAYBOOKS = Path(__file__).parent.parent / "playbooks"
 EVIDENCE_SECONDS = 5.0
-RECORDED_SECONDS = 10.0
+RECORDED_SECONDS = 20.0
 ASK_AGAIN_SECONDS = 0.005
 JSON = Any
 Record = dict[str, JSON]

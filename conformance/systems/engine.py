@@ -92,7 +92,7 @@ class FakeEngine:
         tenant: str | None = None,
         run: int | None = None,
         count: int = 1,
-        seconds: float = 10.0,
+        seconds: float = 20.0,
     ) -> list[Row]:
         """The rows in that state, as soon as there are ``count`` of them. Raises :class:`EngineLate`."""
         query = _query(tenant=tenant, run=run, state=state, count=count, timeout=seconds)

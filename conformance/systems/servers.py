@@ -216,7 +216,7 @@ def _set_up(server: ServerCommand, started: guard.Started, url: str, request: Se
 
 def ask(url: str, method: str, path: str, body: str) -> int:
     """The status of the answer to one call; 0 if none came. Blocks."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10)
     try:
         headers = {"Content-Type": "application/json"} if body else {}
         connection.request(method, path, body.encode() or None, headers)

@@ -67,7 +67,7 @@ class OpenCode:
     top_p: float | None = None
     interleaved: Literal["reasoning_content", "reasoning"] | None = None
     title: bool = True
-    title_grace: float = 5.0
+    title_grace: float = 20.0
     small_model: str | None = None
     small_output: int | None = None
     serve: bool = False

@@ -82,8 +82,8 @@ class Run:
         self.process.communicate()
 
     def left(self) -> list[str]:
-        """What is still there of everything that ran below it, after at most 15 seconds."""
-        _, alive = psutil.wait_procs(self.below, timeout=15)
+        """What is still there of everything that ran below it, after at most a minute."""
+        _, alive = psutil.wait_procs(self.below, timeout=60)
         return [" ".join(each.cmdline()) for each in alive if each.is_running()]
 
 
@@ -98,7 +98,7 @@ def stuck(tmp_path: Path) -> Iterator[Run]:
 def test_a_run_that_is_ended_by_a_signal_leaves_no_process(stuck: Run, how: signal.Signals) -> None:
     stuck.wait_until_it_plays(1)
     stuck.process.send_signal(how)
-    stuck.process.communicate(timeout=20)
+    stuck.process.communicate(timeout=60)
     assert stuck.left() == []
 
 
@@ -111,7 +111,7 @@ def test_a_command_that_is_ended_takes_its_run_along(tmp_path: Path, how: signal
     try:
         run.wait_until_it_plays(1)
         run.process.send_signal(how)
-        run.process.wait(20)
+        run.process.wait(60)
         assert run.left() == []
         assert run.process.returncode == {signal.SIGTERM: 128 + signal.SIGTERM, signal.SIGKILL: -signal.SIGKILL}[how]
     finally:
@@ -124,7 +124,7 @@ def test_a_worker_that_is_killed_leaves_no_process_and_the_run_says_so(tmp_path:
         run.wait_until_it_plays(1)
         (worker,) = [each for each in psutil.Process(run.process.pid).children() if "python" in each.name()]
         worker.kill()
-        output, _ = run.process.communicate(timeout=30)
+        output, _ = run.process.communicate(timeout=60)
         assert run.left() == []
         assert run.process.returncode == 1
         assert "the worker that played it died" in output

@@ -34,7 +34,7 @@ def scoreboard(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
     (folder / "test_here.py").write_text(HEAD + SCENARIO, encoding="utf-8")
     (folder / "acme.toml").write_text(PROFILE, encoding="utf-8")
     command = [sys.executable, "-m", "conformance.cli", "scoreboard", "--report", "board", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder, timeout=120)
 
 
 def lines_of(path: Path) -> list[dict[str, object]]:

@@ -99,7 +99,7 @@ def written(folder: Path, report: Report) -> str:
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     whole = [sys.executable, "-m", "conformance.cli", "compare", *arguments]
-    return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(whole, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ HEAVY = ("aiohttp", "starlette", "uvicorn", "tiktoken", "ray", "jinja2")
 
 def loaded_by(*modules: str) -> set[str]:
     code = f"import sys, {', '.join(modules)}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     return set(done.stdout.split())
 
 

@@ -1,6 +1,5 @@
 """A rebuild under test, with a stub: questions and answers, junk, silence and death."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,8 +68,9 @@ def test_a_rebuild_that_dies_is_named_and_started_anew_for_the_next_question(sys
 
 
 def test_a_rebuild_that_says_nothing_is_ended_in_time(system: RebuildUnderTest) -> None:
-    with pytest.raises(rebuild.RebuildLate, match=r"^stub-rebuild did not answer within 0.2 s; it wrote 'hm' instead"):
-        system.ask_now(say("nothing"), seconds=0.2)
+    assert system.ask_now(say("hello"))["pid"] > 0  # it has started, however long that takes
+    with pytest.raises(rebuild.RebuildLate, match=r"^stub-rebuild did not answer within 0\.5 s; it wrote 'hm' instead"):
+        system.ask_now(say("nothing"), seconds=0.5)
     assert not system.is_alive()
     assert system.ask_now(say("hello"))["pid"] > 0
 
@@ -97,10 +97,8 @@ def test_keys_that_an_answer_may_leave_out_are_filled_as_the_contract_has_them()
 
 
 def test_a_rebuild_that_writes_without_end_is_ended(system: RebuildUnderTest) -> None:
-    before = time.monotonic()
     with pytest.raises(rebuild.RebuildFailed, match=r"^stub-rebuild wrote 4 MB, and no answer among them"):
         system.ask_now(say("endless"))
-    assert time.monotonic() - before < 10
     assert len(system.ask_now(say("answer"))) > 0
 
 

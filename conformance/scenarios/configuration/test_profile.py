@@ -14,7 +14,7 @@ from conformance.systems.routing import UPSTREAM_KEY
 from conformance.systems.servers import SystemNotStarted
 from fakes.harnesses.plain import Call, Reply
 
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 12.0
 """Only a proxy that does not do what it should is waited for so long."""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from conformance.systems.proxy import ProxyUnderTest
 
 NOT_LISTED = "not listed"
-ASKED_AT_MOST = 20
+ASKED_AT_MOST = 100
 PAUSE_SECONDS = 0.1
 
 

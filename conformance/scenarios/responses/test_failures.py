@@ -15,7 +15,7 @@ from fakes.harnesses.plain import Call
 
 JSON = Any
 PINGING = "pinging"
-PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 10.0
 """Many times the route's ping_secs; only a proxy without pings is waited for so long."""
 
 BUSY = engine_says(503, {"error": {"message": "busy", "type": "x", "code": 503}})

@@ -5,7 +5,8 @@ from contextlib import suppress
 
 from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
-from conformance.gauge.scene import Record, Scene
+from conformance.gauge.scene import Record, Row, Scene
+from conformance.gauge.together import together
 from conformance.scenarios.retries.wire import Loss, Wire
 from conformance.systems.engine import EngineLate
 from fakes.harnesses.conversation import Conversation, text_of
@@ -14,7 +15,7 @@ MODEL = "spoken"
 SCOPES = ("given_up", "cut", "cut_clean", "cut_for_claude", "cut_clean_for_claude", "busy", "identical")
 WHOLE = "I look at the header first, then at the build files, and then at all the rest."
 SAME_AGAIN = {"temperature": 0.0, "seed": 7}
-CANCEL_SECONDS = 5.0
+CANCEL_SECONDS = 8.0
 """Longer than any system takes; whether it cancels is judged elsewhere."""
 LOOKS = 200
 """How often to look whether what was undelivered is marked, with a call to the proxy in between."""
@@ -25,7 +26,7 @@ async def test_cuts_stalls_refusals_and_repetitions_reach_the_harness_as_what_th
     scene: Scene, check: Check
 ) -> None:
     await scene.script("retries/behind_a_proxy", tenant="spoken")
-    await asyncio.gather(
+    await together(
         _cut_for_opencode(scene, check),
         _cut_for_claude(scene, check),
         _given_up(scene, check),
@@ -72,15 +73,26 @@ async def _lose_patience(scene: Scene, wire: Wire) -> None:
 
 
 async def _once_told(scene: Scene, session: str) -> list[Record]:
-    """The valid records that are not marked as undelivered, once there is no more than one, or at last."""
+    """The valid records that are not marked as undelivered, at last.
+
+    That is when no call is under way at the engine, each that it has finished is recorded, and one is told; or after
+    many looks, since what nobody took need not be recorded.
+    """
     told: list[Record] = []
     for _ in range(LOOKS):
-        told = [record for record in await scene.records(session) if record.get("is_valid") is not False]
+        calls = [row for row in await scene.ledger() if row["scope"] == SCOPES.index("given_up")]
+        captured = await scene.records(session)
+        told = [record for record in captured if record.get("is_valid") is not False]
         if "delivery-mark" in scene.proxy.capabilities:
             told = [record for record in told if not scene.proxy.has_delivery_mark(session, record["uuid"])]
-        if len(told) == 1:
+        if len(told) == 1 and len(captured) >= _finished(calls):
             break
     return told
+
+
+def _finished(calls: list[Row]) -> int:
+    """How many the engine has answered or may still answer."""
+    return sum(row["state"] not in ("aborted", "cut", "refused", "failed") for row in calls)
 
 
 async def _busy(scene: Scene, check: Check) -> None:

@@ -96,10 +96,10 @@ class Rollouts:
             coming.cancel()  # left alone it would take a puppet that somebody else waits for
         return coming.result()
 
-    async def proxy_of(self, going: Going) -> Puppet | None:
-        """The puppet that comes as its proxy; None where the rollout is answered before any does."""
+    async def come(self, role: str, going: Going) -> Puppet | None:
+        """The puppet that comes in that role; None where the rollout is answered before any does."""
         answer = asyncio.create_task(going.answer())
-        coming = asyncio.create_task(self.puppets.next("proxy"))
+        coming = asyncio.create_task(self.puppets.next(role))
         await asyncio.wait((answer, coming), return_when=asyncio.FIRST_COMPLETED)
         for task in (answer, coming):
             task.cancel()

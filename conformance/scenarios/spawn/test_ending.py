@@ -28,7 +28,7 @@ from conformance.systems.runner import Going, RunnerUnderTest
 
 JSON = Any
 
-AT_ONCE_SECONDS = 0.5
+AT_ONCE_SECONDS = 2.0
 """For what has happened already, until this process has heard of it."""
 
 
@@ -88,10 +88,13 @@ async def test_a_harness_that_fails_or_overruns_costs_nothing_else(
         going = await asked.begin(harness=asked.harness(timeout_seconds=0.5, grace_seconds=0.1), evaluation=verdict())
         proxy = await asked.next("proxy")
         await proxy.do("listen")
-        harness = await asked.next("harness")
-        await harness.do("ignore")
+        # On a slow machine its time is over before it has come.
+        harness = await asked.come("harness", going)
+        if harness is not None:
+            await harness.do("ignore")
         answer = await going.answer()
-        seen = [(answer["harness"] or {}).get("timed_out"), *await all_gone([proxy, harness])]
+        cast = [proxy] if harness is None else [proxy, harness]
+        seen = [(answer["harness"] or {}).get("timed_out"), *await all_gone(cast)]
         check.equal("SPN-021", expected=[True], seen=seen, where="timed out, and what is left")
 
 

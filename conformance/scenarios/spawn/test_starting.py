@@ -20,6 +20,9 @@ from conformance.scenarios.spawn.rollouts import (
 from conformance.systems.routing import CLOSED_ADDRESS
 from conformance.systems.runner import PRESET, RunnerUnderTest
 
+OTHERS_MEANWHILE = 4
+"""So many whole rollouts take longer than a harness takes to come."""
+
 
 @covers("SPN-004", "SPN-005", "SPN-006")
 async def test_each_variable_of_a_profile_is_derived_on_its_own(
@@ -29,7 +32,7 @@ async def test_each_variable_of_a_profile_is_derived_on_its_own(
     async with rollouts(runner, tmp_path) as asked:
         asked.profile.write_text(f"{PROFILE}    api_key: ${{{preset}}}\n", encoding="utf-8")
         variables = {**VARIABLES, "GAUGE_PARSER": "{tool_parser}"}
-        proxy = await asked.proxy_of(await asked.begin(proxy=asked.spawn(variables=variables)))
+        proxy = await asked.come("proxy", await asked.begin(proxy=asked.spawn(variables=variables)))
         check.need("SPN-004", proxy is not None, expected="a proxy", seen="none was started")
         env = {} if proxy is None else proxy.env
         seen = {name: env.get(name) for name in (*variables, preset)}
@@ -82,7 +85,8 @@ async def test_a_harness_runs_when_its_proxy_accepts_connections_and_no_sooner(
     async with rollouts(runner, tmp_path) as asked:
         slow = await asked.begin()
         proxy = await asked.next("proxy")
-        await asked.another_goes_by()
+        for _ in range(OTHERS_MEANWHILE):
+            await asked.another_goes_by()
         early = asked.puppets.waiting("harness")
         check.need("SPN-010", early == 0, expected="no harness before the proxy listens", seen=early)
         # While the slow one takes its time, a whole other rollout goes by behind a proxy of its own.
@@ -114,7 +118,7 @@ async def test_a_proxy_that_never_comes_up_is_told_with_what_it_said(
         seen = [is_lost(answer), error.get("exit_code"), "no such engine" in error.get("tail", "")]
         check.equal("SPN-012", expected=[True, 78, True], seen=seen, where="lost, exit code, its last words")
         late = await asked.begin(proxy=asked.spawn(deadline_seconds=1))
-        never = await asked.proxy_of(late)
+        never = await asked.come("proxy", late)
         answer = await answer_soon(late)
         seen = [is_lost(answer), stage_of(answer), never is None or await never.is_gone()]
         check.equal("SPN-013", expected=[True, "ready", True], seen=seen, where="lost, stage, proxy gone")

@@ -12,7 +12,7 @@ from conformance.scenarios.errors.faults import Faulty, Turn, body_of, engine_sa
 from conformance.scenarios.streams.official import official
 from fakes.harnesses.plain import Call
 
-PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 10.0
 """Many times the route's ping_secs; only a proxy without pings is waited for so long."""
 
 ROUTE = "pinging"

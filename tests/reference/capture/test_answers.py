@@ -166,7 +166,7 @@ def test_an_engine_that_is_down_or_slow_has_its_own_status(proxy: Proxy, engine:
     assert proxy.chat(session, model="dead").status == 502
     engine.plan(Answer(gate=threading.Event()))
     assert proxy.chat(session, model="hasty").status == 504
-    assert engine.hung_up.wait(5)
+    assert engine.hung_up.wait(20)
 
 
 @contextmanager
@@ -236,7 +236,7 @@ def test_a_client_that_leaves_ends_the_generation(
     connection = opened_call(proxy, session if captured else None, stream)
     assert engine.arrived.wait(5)
     connection.close()
-    assert engine.hung_up.wait(5)
+    assert engine.hung_up.wait(20)
     assert proxy.call("GET", f"/v1/sessions/{session}/completions").status == 404
 
 

@@ -99,7 +99,7 @@ def start(folder: Path, text: str | bytes, *words: str, env: Mapping[str, str] |
         capture_output=True,
         text=True,
         env={**os.environ, **(env or {})},
-        timeout=20,
+        timeout=120,
     )
     assert done.stdout == ""
     return done.returncode, done.stderr
@@ -149,7 +149,7 @@ def test_no_server_library_is_loaded_for_a_configuration_that_cannot_be_served(t
         "loaded = {'starlette', 'uvicorn', 'aiohttp', 'uvloop', 'asyncio', 'pydantic'} & set(sys.modules); "
         "print(status, sorted(loaded))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stdout == "2 []\n"
 
 
@@ -205,6 +205,6 @@ def test_a_taken_port_is_told_in_one_line(proxy: Proxy, tmp_path: Path) -> None:
     path = tmp_path / "policy.yaml"
     path.write_text(HEAD + "}")
     words = [*COMMAND, "--routing-profiles", str(path), "--", "serve", "--port", str(proxy.port)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert str(proxy.port) in done.stderr

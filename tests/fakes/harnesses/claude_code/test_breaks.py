@@ -170,7 +170,7 @@ async def test_without_the_fallback_a_broken_stream_ends_the_run(serve: Serve) -
 
 async def test_a_silent_server_is_left_and_asked_again(serve: Serve) -> None:
     async with serve(answering=Script([Reply(how="silent"), DONE])) as server:
-        talk = await ClaudeCode(server.url, env=Environment(api_timeout=3.0), timeout_scale=0.01).run("Do it.")
+        talk = await ClaudeCode(server.url, env=Environment(api_timeout=3.0), timeout_scale=0.3).run("Do it.")
     assert [exchange.ended for exchange in talk.exchanges[1:]] == ["timeout", "complete"]
     assert dict(posts(server)[0].headers)["X-Stainless-Timeout"] == "3"
 

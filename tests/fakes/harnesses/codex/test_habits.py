@@ -121,7 +121,7 @@ async def test_comments_do_not_keep_a_stream_alive() -> None:
     server = await asyncio.start_server(silent.serve, "127.0.0.1", 0)
     async with server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        talk = await Codex(url, timeout_scale=0.0015).run("Fix it.")
+        talk = await Codex(url, timeout_scale=0.005).run("Fix it.")
         server.close()
     assert [exchange.ended for exchange in talk.exchanges] == ["timeout", "complete"]
     assert talk.exchanges[0].error == "idle timeout waiting for SSE"

@@ -42,7 +42,7 @@ class Script:
         return self.served.rows(f"tenant={self.tenant}&run={self.run}")[-1]
 
     def wait(self, state: str, rows: int = 1) -> dict[str, Any]:
-        reply = self.served.wait(f"tenant={self.tenant}&run={self.run}&state={state}&count={rows}&timeout=10")
+        reply = self.served.wait(f"tenant={self.tenant}&run={self.run}&state={state}&count={rows}&timeout=30")
         assert reply.status == 200, reply.text
         found: dict[str, Any] = reply.json()["rows"][-1]
         return found

@@ -47,7 +47,7 @@ def test_it_announces_itself_serves_and_ends_with_0(tmp_path: Path, number: sign
         assert b"Hello." in connection.getresponse().read()
         connection.close()
         process.send_signal(number)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (0, "")
 
 
