@@ -1,6 +1,7 @@
 """uvicorn as the fake needs it: headers in wire order, the socket of each request, and what came before on it."""
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -94,6 +95,11 @@ class Server(uvicorn.Server):
         if not self.should_exit:
             self._watch_lifeline()
             self._announce(f"listening on {address_of(self._sock)}")
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Calls under way are cut, as is meant here, and uvicorn would tell as an error."""
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
     def _watch_lifeline(self) -> None:
         """End when the pipe that the parent holds reaches end of file."""
