@@ -86,9 +86,13 @@ class SessionList(_Open):
 
 
 class Envelope(_Open):
-    """``GET /v1/sessions/{id}/completions``: the records by (captured_at, uuid)."""
+    """``GET /v1/sessions/{id}/completions``: the records by (captured_at, uuid).
+
+    ``undelivered`` are the uuids of records whose answers did not reach their client.
+    """
 
     schema_version: int = SCHEMA_VERSION
     session_id: str
     completions: list[Record]
     incomplete: bool = False
+    undelivered: list[str] = Field(default_factory=list)

@@ -10,15 +10,19 @@ from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.reading import Session, Sessions
 
 INCOMPLETE_MARK = "incomplete"
+UNDELIVERED_SUFFIX = ".undelivered"
 
 
 def from_directory(log_dir: Path) -> Sessions:
     """What is no record hides nothing else; a damaged file may have been one, so that its session lost records."""
     sessions = Sessions()
     root = log_dir / "sessions"
+    if not log_dir.is_dir():
+        raise TraceError(Rule.SOURCE, f"the log directory {ascii(str(log_dir))[:200]} is no directory")
     try:
         files = sorted((file for file in root.glob("*/*.json") if file.is_file()), key=_written)
         lossy = {mark.parent.name for mark in root.glob(f"*/{INCOMPLETE_MARK}")}
+        undelivered = _undelivered(root)
     except (OSError, ValueError) as error:
         raise TraceError(Rule.SOURCE, f"the log directory cannot be read: {error}") from None
     homes: dict[str, set[str]] = {}
@@ -35,10 +39,19 @@ def from_directory(log_dir: Path) -> Sessions:
     for session in sessions.found.values():
         folders = homes[session.session_id] | {_folder_of(session.session_id)}
         session.incomplete = not lossy.isdisjoint(folders)
+        session.undelivered.update(*(undelivered.get(folder, ()) for folder in folders))
     known = {_folder_of(session_id) for session_id in homes}.union(*homes.values())
     if lossy - known:
         sessions.faults.append(TraceError(Rule.SOURCE, "a session lost records and none of it is left"))
     return sessions
+
+
+def _undelivered(root: Path) -> dict[str, list[str]]:
+    """By folder the uuids of the records whose answers did not reach their client, as marks beside them say."""
+    found: dict[str, list[str]] = {}
+    for mark in root.glob(f"*/*{UNDELIVERED_SUFFIX}"):
+        found.setdefault(mark.parent.name, []).append(mark.name.removesuffix(UNDELIVERED_SUFFIX))
+    return found
 
 
 def _written(file: Path) -> tuple[int, str]:
@@ -65,7 +78,10 @@ def read_into(raw: bytearray, file: Path) -> None:
 
 
 def _take(raw: bytearray, sessions: Sessions) -> Session | None:
-    """The session to which the text added a record; null where it holds something else. ValueError: it is damaged."""
+    """The session to which the text added a record; null where it holds something else.
+
+    ValueError: it is damaged, or a record that does not say whose it is.
+    """
     cut = sessions.reader.repeats.cut(raw)
     if cut is not None and _is_record(cut.record):
         session = sessions.session(cut.record["session_id"])
@@ -73,6 +89,8 @@ def _take(raw: bytearray, sessions: Sessions) -> Session | None:
             return session
     record = json.loads(raw)
     if not _is_record(record):
+        if isinstance(record, dict) and "generation_token_ids" in record:
+            raise ValueError("a record without a session")
         return None
     session = sessions.session(record["session_id"])
     sessions.reader.add(session, record)

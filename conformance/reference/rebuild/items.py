@@ -11,13 +11,16 @@ Item = dict[str, Any]
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 
 
-def items(turns: Sequence[Turn]) -> list[Item]:
-    """The items of one training sequence. Emitted text and arguments are always what the model produced."""
+def items(turns: Sequence[Turn], told: Sequence[Message]) -> list[Item]:
+    """The items of one training sequence. Emitted text and arguments are always what the model produced.
+
+    ``told`` are the messages of the whole sequence as they were first emitted, whatever a history made of them.
+    """
     found: list[Item] = []
     known = 0
     for turn in turns:
         for index in range(known, turn.request_length):
-            found += context_items(turn.messages[index], f"{turn.uuid}_{index}")
+            found += context_items(told[index], f"{turn.uuid}_{index}")
         found += generated_items(turn)
         known = len(turn.messages)
     return found
@@ -38,14 +41,8 @@ def context_items(message: Message, name: str) -> list[Item]:
     if message["role"] == "assistant":
         return assistant_items(message, None, name)
     if message["role"] == "tool":
-        output = plain_text(message.get("content"))
-        return [
-            {
-                "type": "function_call_output",
-                "call_id": message["tool_call_id"],
-                "output": message["content"] if output is None else output,
-            }
-        ]
+        output = _input_content(message.get("content"))
+        return [{"type": "function_call_output", "call_id": message["tool_call_id"], "output": output}]
     return [{"type": "message", "role": message["role"], "content": _input_content(message.get("content"))}]
 
 

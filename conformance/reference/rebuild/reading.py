@@ -15,9 +15,10 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a call asked whose record is not valid, in normal numbers, where its record sorts, and what it broke."""
+    """What a call asked whose record is not valid, in normal and in exact numbers, where it sorts, what it broke."""
 
     request: "array[int]"
+    exact: "array[int]"
     tools_key: int
     has_tools: bool
     agent: tuple[str | None, ...]
@@ -48,7 +49,8 @@ class Entry:
 class Session:
     """What was read of one session, in no order; ``incomplete`` says that some of its records are lost.
 
-    ``listed_parent`` is what a list of sessions names, and counts where no record does.
+    ``listed_parent`` is what a list of sessions names, and counts where no record does. ``undelivered`` are uuids of
+    records whose answers did not reach their client: no fault of theirs, and whoever went on with one had it.
     """
 
     session_id: str
@@ -56,6 +58,7 @@ class Session:
     entries: list[Entry] = field(default_factory=list)
     listed_parent: str | None = None
     incomplete: bool = False
+    undelivered: set[str] = field(default_factory=set)
 
     @property
     def parent(self) -> str | None:
@@ -82,7 +85,8 @@ class Reader:
             found: Turn | Broken = turn_of(record, session.session_id, self.keys, self.tree)
         except TraceError as error:
             found = self._broken(record, error, index)
-        session.entries.append(Entry(raw_place(record), index, found, _parent(record)))
+        foreign = isinstance(found, Broken) and found.error.rule == Rule.SESSION_ID
+        session.entries.append(Entry(raw_place(record), index, found, None if foreign else _parent(record)))
 
     def add_cut(self, session: Session, cut: Cut) -> bool:
         """False where the record breaks a rule, so that all of it is needed to say what it was."""
@@ -108,12 +112,12 @@ class Reader:
 
     def _attempt(self, record: Any, error: TraceError) -> Attempt | None:
         try:
-            request = [self.keys.of_message(message, check_message)[1] for message in record["messages"][:-1]]
+            asked = [self.keys.of_message(message, check_message) for message in _request(record["messages"])]
             tools, extras = record.get("tools"), record.get("x_trackgauge") or {}
             ids = [extras.get(key) or None for key in ("native_session_id", "agent_id")]
             agent = tuple(one if isinstance(one, str) else None for one in ids)
-            numbers = array("I", request)
-            return Attempt(numbers, self.keys.of_value(tools), bool(tools), agent, raw_place(record), error)
+            exact, normal = (array("I", (pair[which] for pair in asked)) for which in (0, 1))
+            return Attempt(normal, exact, self.keys.of_value(tools), bool(tools), agent, raw_place(record), error)
         except (TraceError, LookupError, TypeError, AttributeError):
             return None
 
@@ -143,4 +147,9 @@ def raw_place(record: Any) -> Place:
 
 def _parent(record: Any) -> str | None:
     named = record.get("parent_session_id") if isinstance(record, dict) else None
-    return named if isinstance(named, str) else None
+    return named if isinstance(named, str) and named.strip() else None
+
+
+def _request(messages: list[Any]) -> list[Any]:
+    """All but the generated turn, which a record lacks where the engine gave no choice."""
+    return messages[:-1] if messages[-1]["role"] == "assistant" else messages

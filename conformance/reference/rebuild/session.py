@@ -7,16 +7,16 @@ from conformance.contract.rebuilds import ExcludedRecord, Note, Trajectory
 from conformance.contract.vocabulary import ExcludedWhy, NoteCode, Outcome, Part, ReasonCode
 from conformance.reference.rebuild.agents import Agent, agents, hanging
 from conformance.reference.rebuild.chain import links
-from conformance.reference.rebuild.copies import disputed
 from conformance.reference.rebuild.errors import Rule, TraceError
+from conformance.reference.rebuild.invalid import Validated, validated
 from conformance.reference.rebuild.items import function_tools, items
 from conformance.reference.rebuild.outcome import gravest, is_withheld, outcome_of
 from conformance.reference.rebuild.pieces import Finding, Piece, Walk
-from conformance.reference.rebuild.reading import Attempt, Broken, Place, Session
+from conformance.reference.rebuild.reading import Session
 from conformance.reference.rebuild.siblings import family, without_twins
-from conformance.reference.rebuild.side_calls import Line, choose, lines, segments
+from conformance.reference.rebuild.side_calls import choose, lines, segments
 from conformance.reference.rebuild.trainer_view import trainer_view
-from conformance.reference.rebuild.turns import Keys, Turn
+from conformance.reference.rebuild.turns import Messages, Turn
 
 WHOLE_ANSWERS = ("stop", "tool_calls", "function_call")
 
@@ -47,74 +47,11 @@ class SessionRollout:
         return sum(sum(trajectory.mask) for trajectory in self.trajectories)
 
 
-@dataclass
-class Validated:
-    """The valid records of a session in the contract's order, and what the others broke."""
-
-    turns: list[Turn]
-    errors: list[TraceError]
-    invalid_answers: dict[int, TraceError]
-    invalid_attempts: list[Attempt] = field(default_factory=list)
-
-    def overtaken(self, turn: Turn) -> bool:
-        """Whether the turn was asked for once more, with an answer that is not valid."""
-        whose = (turn.native_session_id, turn.agent_id)
-        return any(
-            attempt.agent == whose
-            and attempt.place > turn.place
-            and (attempt.request, attempt.tools_key) == (turn.request, turn.tools_key)
-            for attempt in self.invalid_attempts
-        )
-
-    def unheard(self, main: Line) -> TraceError | None:
-        """What broke a call that may have been the agent's conversation, or its start, in place of the main line.
-
-        A line without tools is none where a call had some; a first call counts unless it was made once more.
-        """
-        start, whose = main.start, {(turn.native_session_id, turn.agent_id) for turn in main.turns}
-        for attempt in self.invalid_attempts:
-            if attempt.agent not in whose or not attempt.has_tools:
-                continue
-            again = any(turn.request[: len(attempt.request)] == attempt.request for turn in main.turns)
-            is_first = attempt.tools_key == start.tools_key and attempt.place < start.place
-            if not start.tools or (is_first and not again):
-                return attempt.error
-        return None
-
-
-def validated(session: Session) -> Validated:
-    """Of equal records with one uuid the first is it; of those that contradict one another none is."""
-    turns: dict[str, Turn] = {}
-    known = Validated([], [], {})
-    disputes = disputed(entry.found for entry in session.entries)
-    for entry in sorted(session.entries, key=lambda entry: (entry.place, entry.index)):
-        found = entry.found
-        dispute = disputes.get(found.uuid) if isinstance(found, Turn) else None
-        if isinstance(found, Turn) and found.uuid not in turns and dispute is None:
-            turns[found.uuid] = found
-            continue
-        broken = found if isinstance(found, Broken) else _repeated(found, entry.place, dispute)
-        known.errors.append(broken.error)
-        if broken.answer is not None:
-            known.invalid_answers.setdefault(broken.answer, broken.error)
-        if broken.attempt is not None:
-            known.invalid_attempts.append(broken.attempt)
-    known.turns.extend(sorted(turns.values(), key=lambda turn: turn.place))
-    return known
-
-
-def _repeated(turn: Turn, place: Place, dispute: TraceError | None) -> Broken:
-    error = dispute or TraceError(Rule.UUID_UNIQUE, f"two records have the uuid {turn.uuid}", turn.uuid)
-    agent = (turn.native_session_id, turn.agent_id)
-    return Broken(error, turn.answer, Attempt(turn.request, turn.tools_key, bool(turn.tools), agent, place, error))
-
-
 def rebuild_session(session: Session, split: Set[Part] = frozenset()) -> SessionRollout:
     """Never raises for what the records hold: what they break is told in the answer.
 
     ``split`` names what is delivered as trajectories of their own instead of being withheld.
     """
-    keys = session.keys
     rollout = SessionRollout(session.session_id, session.parent)
     known = validated(session)
     rollout.turns = {turn.uuid: turn for turn in known.turns}
@@ -135,7 +72,7 @@ def rebuild_session(session: Session, split: Set[Part] = frozenset()) -> Session
     ring = Finding(ReasonCode.NO_ROOT, "its parents lead back to themselves")
     for agent in found:
         astray = [ring] if agent.name in hang else []
-        finding = _rebuild_agent(agent, rollout, known, keys, [*lost, *astray], split)
+        finding = _rebuild_agent(agent, rollout, known, session, [*lost, *astray], split)
         rollout.broken = rollout.broken or finding
         if agent is found[0]:
             rollout.finding = finding
@@ -162,18 +99,19 @@ def _rebuild_agent(
     agent: Agent,
     rollout: SessionRollout,
     known: Validated,
-    keys: Keys,
+    session: Session,
     lost: Sequence[Finding],
     split: Set[Part],
 ) -> Finding | None:
-    twins = without_twins(agent.turns)
+    keys = session.keys
+    twins = without_twins(agent.turns, session.undelivered, keys)
     found_links = links(twins.kept, keys)
-    kin = family(twins.kept, found_links)
+    kin = family(twins.kept, found_links, twins.unheard)
     choice = choose(lines(segments(kin)))
     answers = {turn.answer for turn in known.turns}
     walk = Walk(found_links, kin, keys, answers, known.invalid_answers, split)
     walk.findings.extend(lost)
-    unheard = known.unheard(choice.lines[0])
+    unheard = known.unheard(choice.lines[0].start, choice.lines[0].turns)
     if unheard is not None:
         detail = f"record {unheard.record_uuid} may have been the main conversation and is invalid: {unheard.message}"
         walk.findings.append(Finding(ReasonCode.INVALID_RECORD, detail, error=unheard))
@@ -181,14 +119,14 @@ def _rebuild_agent(
         walk.findings.append(Finding(choice.reason, "several conversations that no id tells apart"))
     for line in choice.lines:
         walk.add_line(line, beside=[*twins.orphans, *kin.orphans, *choice.side_calls])
-    last = [turn for turn in twins.kept if not kin.children.get(turn.uuid)]
-    overtaken = {turn.uuid for turn in last if known.overtaken(turn)}
+    continued = {link.parent for link in found_links.values()}
+    overtaken = {turn.uuid for turn in twins.kept if turn not in continued and known.overtaken(turn, keys)}
     _look_for_unresolved(walk, twins.unsure | kin.unresolved | overtaken)
     _exclude(rollout, [*twins.orphans, *kin.orphans], choice.side_calls)
     pieces = longest_first(walk.pieces)
     rollout.notes += [*walk.notes, *_notes(pieces, twins.doubled)]
     finding = gravest(walk.findings)
-    rollout.trajectories += [_trajectory(piece, agent, rollout, finding) for piece in pieces]
+    rollout.trajectories += [_trajectory(piece, agent, rollout, session, finding) for piece in pieces]
     return finding
 
 
@@ -204,7 +142,7 @@ def _look_for_unresolved(walk: Walk, unresolved: set[str]) -> None:
     for piece in walk.pieces:
         for turn in piece.turns:
             if turn.uuid in unresolved:
-                detail = "nothing tells which of several calls the harness went on with"
+                detail = "nothing tells whether the harness went on with this call, or with which of several"
                 walk.findings.append(Finding(ReasonCode.UNRESOLVED_SIBLINGS, detail, turn))
 
 
@@ -225,7 +163,9 @@ def _notes(pieces: Sequence[Piece], doubled: set[str]) -> list[Note]:
     ]
 
 
-def _trajectory(piece: Piece, agent: Agent, rollout: SessionRollout, finding: Finding | None) -> Trajectory:
+def _trajectory(
+    piece: Piece, agent: Agent, rollout: SessionRollout, session: Session, finding: Finding | None
+) -> Trajectory:
     view = trainer_view(piece.turns)
     first = piece.turns[0]
     return Trajectory(
@@ -237,7 +177,7 @@ def _trajectory(piece: Piece, agent: Agent, rollout: SessionRollout, finding: Fi
         reason_code=None if finding is None else finding.reason,
         model=first.model,
         tools=function_tools(first.tools),
-        items=items(piece.turns),
+        items=items(piece.turns, Messages(session.keys, piece.assembled)),
         record_uuids=[turn.uuid for turn in piece.turns],
         tokens=view.tokens,
         mask=view.mask,

@@ -53,6 +53,9 @@ def add_envelope(sessions: Sessions, envelope: Any) -> Session:
     for record in records:
         sessions.reader.add(session, record)
     session.incomplete = session.incomplete or envelope.get("incomplete") is True
+    marked = envelope.get("undelivered")
+    if isinstance(marked, list):
+        session.undelivered.update(uuid for uuid in marked if isinstance(uuid, str))
     return session
 
 

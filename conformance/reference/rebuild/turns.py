@@ -62,7 +62,7 @@ class Keys:
 class Messages(Sequence[Message]):
     """The messages that some exact numbers stand for."""
 
-    def __init__(self, keys: Keys, numbers: "array[int]") -> None:
+    def __init__(self, keys: Keys, numbers: Sequence[int]) -> None:
         self._known = keys.messages
         self._numbers = numbers
 

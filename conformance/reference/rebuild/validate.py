@@ -14,6 +14,7 @@ from conformance.reference.rebuild.turns import Keys, Messages, Turn
 KNOWN_ROLES = ("system", "developer", "user", "assistant", "tool")
 HIGHEST_LOG_PROB = 1e-3
 """Rounding in an engine may lift a log prob a little above 0; more is no log prob."""
+AGENT_IDS = ("agent_id", "parent_agent_id", "native_session_id", "native_parent_id")
 NO_ENTRY = -9999.0
 """vLLM's stand-in for a token without a log prob."""
 
@@ -224,6 +225,9 @@ def _extras(record: dict[str, Any]) -> dict[str, Any]:
         return {}
     if not isinstance(extras, dict):
         raise TraceError(Rule.EXTRAS, f"x_trackgauge must be an object, seen {_kind(extras)}")
+    for key in AGENT_IDS:
+        if not isinstance(extras.get(key), str | None):
+            raise TraceError(Rule.EXTRAS, f"x_trackgauge.{key} must be a string, seen {_kind(extras[key])}")
     return extras
 
 

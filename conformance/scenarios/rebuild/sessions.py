@@ -227,14 +227,26 @@ class Session:
     def folder(self, log_dir: Path) -> Path:
         return log_dir / "sessions" / sha256(self.session_id.encode()).hexdigest()
 
-    def write(self, log_dir: Path, *, folder: Path | None = None, incomplete: bool = False) -> Path:
-        """The records as a capture proxy's log directory holds them. Returns the directory as a source names it."""
+    def write(
+        self,
+        log_dir: Path,
+        *,
+        folder: Path | None = None,
+        incomplete: bool = False,
+        undelivered: Iterable[str] = (),
+    ) -> Path:
+        """The records as a capture proxy's log directory holds them. Returns the directory as a source names it.
+
+        ``undelivered`` are uuids of records whose answers did not reach their client.
+        """
         place = folder or self.folder(log_dir)
         place.mkdir(parents=True, exist_ok=True)
         for number, record in enumerate(self.records):
             (place / f"{number:04}.json").write_text(json.dumps(record), encoding="utf-8")
         if incomplete:
             (place / "incomplete").touch()
+        for uuid in undelivered:
+            (place / f"{uuid}.undelivered").touch()
         return log_dir
 
     # The truth

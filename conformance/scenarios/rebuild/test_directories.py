@@ -101,6 +101,21 @@ async def test_a_torn_or_foreign_file_costs_no_other_record(
         check.that("REB-076", placing.all_delivered(answer, turns), what)
 
 
+@covers("REB-101")
+async def test_a_record_that_does_not_say_whose_it_is_may_have_been_the_last_turn(
+    rebuild: RebuildUnderTest, check: Check, tmp_path: Path
+) -> None:
+    session = Session()
+    turns = session.turns(3)
+    for number, named in enumerate((None, "", "  ", 7, ...)):
+        lost = {**turns[-1].record, "uuid": "nobody's", "session_id": named}
+        if named is ...:
+            del lost["session_id"]
+        log_dir = session.write(tmp_path / str(number))
+        (session.folder(log_dir) / "nobody's.json").write_text(json.dumps(lost), encoding="utf-8")
+        check.that("REB-101", triples.withheld(await rebuild.ask({"log_dir": str(log_dir)})), f"session_id {named!r}")
+
+
 DAMAGED = ("half.json", "empty.json", "nul.json", "torn in a letter.json", "latin.json")
 
 

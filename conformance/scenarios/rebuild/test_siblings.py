@@ -1,6 +1,8 @@
 """Several answers to one prompt: which of them is the turn, and how often anything is trained."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,6 +171,56 @@ async def test_an_answer_is_not_trained_where_the_one_that_replaced_it_is_bad(
         session.call(at, says("It is not, but now it is.")).broken(generation_log_probs=None)
         answer = await rebuild.ask({"envelope": session.envelope()})
         check.that("REB-092", triples.not_trained(answer, [rejected.truth]), f"after {turns_before} turns")
+
+
+@covers("REB-100")
+async def test_an_answer_is_not_trained_where_a_nudge_took_its_place_and_that_call_is_bad(
+    rebuild: RebuildUnderTest, check: Check
+) -> None:
+    for turns_before in (0, 2):
+        for told in ([user("Use a tool.")], [says("(nothing)"), user("Use a tool.")]):
+            session = Session()
+            at = begun(session)
+            for number in range(turns_before):
+                at = after(step(session, at, number))
+            dropped = session.call(at, says(""))
+            session.call(at.then(*told), says("It is repaired.")).broken(generation_log_probs=None)
+            answer = await rebuild.ask({"envelope": session.envelope()})
+            check.that("REB-100", triples.not_trained(answer, [dropped.truth]), f"after {turns_before} turns")
+
+
+def answers_that_no_client_had() -> Iterator[tuple[str, Session, list[Made], Made]]:
+    """What came of it, the session, the turns that its harness had, and the answer that it had not."""
+    for turns_before in (0, 2):
+        for then in ("no more", "asked again", "asked again, in equal words", "asked again with a nudge"):
+            for sorts in (None, AFTER_ALL):
+                session, had = Session(), []
+                at = begun(session)
+                for number in range(turns_before):
+                    had.append(step(session, at, number))
+                    at = after(had[-1])
+                lost = step(session, at, 20)
+                if then == "asked again with a nudge":
+                    had.append(step(session, at.then(user("Go on.")), 30))
+                elif then != "no more":
+                    had.append(step(session, at, 30 if then == "asked again" else 20))
+                if sorts is not None:
+                    lost.record["captured_at"] = sorts
+                yield f"after {turns_before} turns, {then}, sorted at {sorts or 'its place'}", session, had, lost
+
+
+@covers("REB-098", "REB-099")
+async def test_an_answer_that_no_client_had_is_no_turn(rebuild: RebuildUnderTest, check: Check, tmp_path: Path) -> None:
+    for number, (where, session, had, lost) in enumerate(answers_that_no_client_had()):
+        sources: list[dict[str, Any]] = [{"envelope": session.envelope(undelivered=[lost.uuid])}]
+        if "rebuild-directory" in rebuild.capabilities:
+            sources.append({"log_dir": str(session.write(tmp_path / str(number), undelivered=[lost.uuid]))})
+        for source in sources:
+            answer = await rebuild.ask(source)
+            check.that("REB-098", triples.not_trained(answer, [lost.truth]), f"{where}, {next(iter(source))}")
+            if had:
+                one_chain = triples.one_clean_chain(answer, [turn.truth for turn in had])
+                check.that("REB-099", one_chain, f"{where}, {next(iter(source))}")
 
 
 @covers("REB-062")

@@ -165,6 +165,7 @@ async def test_agents_that_ids_tell_apart_share_no_trajectory(rebuild: RebuildUn
         ({"native_session_id": "ses_root"}, {"native_session_id": "ses_child", "native_parent_id": "ses_root"}),
         ({"native_session_id": "ses_root"}, {"native_session_id": "ses_root", "agent_id": "a1"}),
         ({}, {"agent_id": "a1"}),
+        ({}, {"agent_id": 7}),
     ):
         session = Session()
         at = session.begin(system("You are an agent."), user(TASK))

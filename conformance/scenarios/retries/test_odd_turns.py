@@ -35,7 +35,7 @@ async def test_empty_answers_errors_marks_and_second_episodes_of_live_runs(
     check.that("RTY-009", triples.one_clean_chain(empty.answer, chain))
     whole = errors.last_attempts(2)
     check.that("RTY-002", triples.one_clean_chain(errors.answer, whole))
-    for marked in whole:
+    for marked in whole[:-1]:
         answer = await rebuilt(scene, rebuild, session["errors"], undelivered=[marked.key])
         check.that("RTY-006", triples.one_clean_chain(answer.answer, whole), f"mark of {marked.key}")
     check.that("RTY-010", triples.withheld(rerun.answer))

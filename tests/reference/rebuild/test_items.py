@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.reference.rebuild.making import BASH, JSON, call, rebuilt, record, said, system, user
+from tests.reference.rebuild.making import BASH, JSON, answer, call, envelope, rebuilt, record, said, system, user
 
 THOUGHT = said("<think>Hm.</think>\n\n")
 SPOKEN = said("<think>Hm.</think>\nYes.")
@@ -72,3 +72,30 @@ def test_an_image_keeps_its_place_in_the_input() -> None:
     [one] = rebuilt(record(0, [asked, said("A cat.")], [1], [2])).trajectories
     shown = {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"}
     assert one.items[0]["content"] == [{"type": "input_text", "text": "See."}, shown]
+
+
+def test_a_branch_shows_its_shared_turns_as_the_model_said_them() -> None:
+    asked = [system(), user("Look.")]
+    turn = said("I look.", call('{"a": 1.0}'))
+    echo = said("I look.", call('{"a":1}'))
+    history = [*asked, echo, {"role": "tool", "tool_call_id": "c1", "content": "a"}]
+    first = record(0, [*asked, turn], [1, 2], [10])
+    sides = [record(n, [*history, user(f"{n}?"), said(f"{n}!")], [1, 2, 10, 3, n], [10 + n]) for n in (1, 2)]
+    ends = [
+        record(n + 2, [*one["messages"], user("Go on."), said("So.")], [1, 2, 10, 3, n, 10 + n, 4], [20 + n])
+        for n, one in enumerate(sides, start=1)
+    ]
+    found = answer({"envelope": envelope(first, *sides, *ends)}, split=["branches"])
+    told_as = [
+        [item["arguments"] for item in one.items if item["type"] == "function_call"] for one in found.trajectories
+    ]
+    assert told_as == [['{"a": 1.0}'], ['{"a": 1.0}']]
+
+
+def test_a_picture_in_a_result_is_told_as_the_responses_api_has_it() -> None:
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    seen = {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "Seen:"}, picture]}
+    turn = said("I look.", call("{}"))
+    [one] = rebuilt(record(0, [system(), user("Hi."), turn, seen, said("Yes.")], [1, 2], [3])).trajectories
+    [output] = [item["output"] for item in one.items if item["type"] == "function_call_output"]
+    assert [part["type"] for part in output] == ["input_text", "input_image"]

@@ -183,3 +183,72 @@ def test_an_answer_that_was_given_more_than_once_tells_nothing_about_the_last_on
     beside = record(3, [system("Titles."), user("Look."), same, user("Name it."), said("A look")], [60], [61], tools=[])
     found = rebuilt(*turns, twice, beside)
     assert (found.withheld, found.reason_code) == (True, "unresolved_siblings")
+
+
+# Answers that did not reach their client
+
+
+def test_a_marked_answer_that_a_later_call_goes_on_with_was_had() -> None:
+    found = rebuilt(*two_turns(), undelivered=["u0"])
+    assert (found.outcome, trained(found)) == ("clean", [10, 11, 12, 13])
+
+
+def test_a_marked_answer_that_nothing_goes_on_with_is_an_orphan() -> None:
+    found = rebuilt(*two_turns(), undelivered=["u1"])
+    assert (found.outcome, trained(found), orphans(found)) == ("clean", [10, 11], ["u1"])
+
+
+def test_of_two_equal_answers_one_that_was_delivered_is_enough() -> None:
+    for marked, outcome in ((["u1"], "clean"), (["u2"], "clean"), (["u1", "u2"], "clean")):
+        turns = two_turns()
+        twin = turns[1] | {"uuid": "u2", "captured_at": "2026-11-29T10:00:00.000009+00:00"}
+        found = rebuilt(*turns, twin, undelivered=marked)
+        had = [10, 11] if len(marked) == 2 else [10, 11, 12, 13]
+        assert (found.outcome, trained(found)) == (outcome, had)
+
+
+def test_a_marked_answer_that_a_rewritten_history_quotes_was_had() -> None:
+    kept = record(1, [system(), user("So far a look."), FIRST, result("a b"), said("Done.")], [1, 50], [20])
+    found = rebuilt(two_turns()[0], kept, undelivered=["u0"])
+    assert (found.reason_code, orphans(found)) == ("history_rewritten", [])
+
+
+def test_where_no_answer_was_delivered_the_last_is_withheld() -> None:
+    first = two_turns()[0]
+    found = rebuilt(first, retry_of_first(1, [20, 21]), undelivered=["u0", "u1"])
+    assert (found.outcome, found.reason_code, orphans(found)) == ("partial", "unresolved_siblings", ["u0"])
+    assert [one.record_uuids for one in found.trajectories] == [["u1"]]
+
+
+def test_a_title_does_not_stand_in_for_an_episode_whose_only_answer_was_not_delivered() -> None:
+    title = record(1, [system("You name things."), user("Look."), said("A look")], [7, 8], [20], tools=[])
+    found = rebuilt(two_turns()[0], title, undelivered=["u0"])
+    assert (found.withheld, found.reason_code) == (True, "unresolved_siblings")
+
+
+# What invalid records tell
+
+
+def test_a_retry_without_an_answer_of_its_own_overtakes_the_answer_before_it() -> None:
+    unanswered = record(2, HISTORY, LAST_PROMPT, [20], is_valid=False)
+    found = rebuilt(*two_turns(), unanswered)
+    assert (found.withheld, found.reason_code) == (True, "unresolved_siblings")
+
+
+def test_an_invalid_call_that_goes_on_from_an_answer_does_not_overtake_it() -> None:
+    rewritten = {"role": "assistant", "content": [{"type": "text", "text": "Two files."}], "name": "agent"}
+    later = record(2, [*HISTORY, rewritten, user("Go on."), said("Done.")], [9], [20], is_valid=False)
+    found = rebuilt(*two_turns(), later)
+    assert (found.outcome, trained(found)) == ("clean", [10, 11, 12, 13])
+
+
+def test_a_twin_is_known_by_its_call_ids_in_a_history_that_a_harness_rewrote() -> None:
+    ids = ("c1", "c2")
+    for taken in ids:
+        asked = [said("I look.", call('{"command": "cd /x && ls", "all": "true"}', call_id=one)) for one in ids]
+        echoed = said("I look.", call('{"command": "ls", "all": true}', call_id=taken))
+        turns = [record(n, [*ASKED, one], [1, 2, 3], [10, 11], request_id="r") for n, one in enumerate(asked)]
+        turns[1]["generation_log_probs"] = turns[0]["generation_log_probs"]
+        last = record(2, [*ASKED, echoed, result("a b", taken), said("Two files.")], [1, 2, 3, 10, 11, 4], [12])
+        found = rebuilt(*turns, last)
+        assert (found.outcome, found.trajectories[0].record_uuids) == ("clean", [f"u{ids.index(taken)}", "u2"])

@@ -162,3 +162,27 @@ def test_a_proxy_that_is_gone_or_answers_nonsense_is_a_typed_error() -> None:
     for found in (nonsense, gone, *map(odd, ("nowhere", "http://[::1", "file:///", "", "http://\ud800"))):
         assert found.error is not None
         assert found.error.rule == "source"
+
+
+def test_a_mark_beside_a_record_file_counts_as_one_in_its_envelope(tmp_path: Path) -> None:
+    for one in two_turns():
+        write(tmp_path, one)
+    (folder(tmp_path, "s") / "u1.undelivered").touch()
+    assert answer({"log_dir": str(tmp_path)}) == rebuilt(*two_turns(), undelivered=["u1"])
+
+
+def test_a_log_directory_that_is_not_there_is_told(tmp_path: Path) -> None:
+    found = answer({"log_dir": str(tmp_path / "traces")})
+    assert found.error is not None
+    assert (found.error.rule, "traces' is no directory" in found.error.message) == ("source", True)
+
+
+def test_the_parent_that_a_foreign_record_names_is_not_the_sessions() -> None:
+    foreign = two_turns()[0] | {"uuid": "f", "session_id": "other", "parent_session_id": "elsewhere"}
+    found = rebuilt(foreign, *two_turns())
+    assert [one.parent for one in found.trajectories] == [None]
+
+
+def test_a_blank_parent_is_none() -> None:
+    turns = [one | {"parent_session_id": parent} for one, parent in zip(two_turns(), (" ", "p"), strict=True)]
+    assert [one.parent for one in rebuilt(*turns).trajectories] == ["p"]
