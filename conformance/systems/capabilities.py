@@ -16,7 +16,7 @@ RESTS_ON: Mapping[str, tuple[str, ...]] = {
     "record-form": _A_WAY_TO_READ,
     "durable": _A_WAY_TO_READ,
     "shared-dir": _A_WAY_TO_READ,
-    "delivery-mark": _A_WAY_TO_READ,
+    "delivery-mark": (*_A_WAY_TO_READ, *_A_REBUILD),
     "rebuild-records": _A_REBUILD,
     "rebuild-directory": _A_REBUILD,
     "rebuild-url": _A_REBUILD,
