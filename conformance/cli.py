@@ -19,8 +19,9 @@ def main() -> None:
         command = importlib.import_module(SERVERS[argv[0]])
         sys.exit(command.main(argv[1:]))
     from conformance.commands import app
+    from conformance.commands.one_line import started
 
-    app(prog_name="trackgauge")
+    sys.exit(started(app, "trackgauge"))
 
 
 if __name__ == "__main__":

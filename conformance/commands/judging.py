@@ -48,7 +48,7 @@ def run(
     arguments += [f"--known-failures={known_failures}"] if known_failures is not None else []
     arguments += ["--write-known-failures"] if write_known_failures else []
     try:
-        raise typer.Exit(launch([*arguments, *context.args], report.absolute()))
+        raise typer.Exit(launch([*arguments, *context.args], report.absolute(), *_typed(context)))
     except ReportFolderError as error:
         refuse(str(error))
 
@@ -84,7 +84,8 @@ def repro(
     try:
         chosen = selection(name, load())
         held = [HOLD] if hold else []
-        raise typer.Exit(launch([*arguments, *ALONE, *held, *context.args, *chosen], report.absolute()))
+        played = [*arguments, *ALONE, *held, *context.args, *chosen]
+        raise typer.Exit(launch(played, report.absolute(), *_typed(context)))
     except (CatalogueError, NothingToPlay, ReportFolderError) as error:
         refuse(str(error))
 
@@ -153,3 +154,8 @@ def compare(
         refuse(str(error))
     typer.echo(comparison.as_json(found) if as_json else comparison.text(found, str(before), str(after)))
     raise typer.Exit(1 if any(not one.equal if equal else one.regressed for one in found.values()) else 0)
+
+
+def _typed(context: typer.Context) -> tuple[str, list[str]]:
+    """The command as people typed it, and the options that it has itself."""
+    return context.command_path, [name for each in context.command.params for name in each.opts if name[0] == "-"]

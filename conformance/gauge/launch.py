@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from conformance.report.folder import RESULTS
 from conformance.report.summary import ExitStatus
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"
+PROCESS = Path(__file__).with_name("pytest_process.py")
 
 QUIET = ("--tb=no", "-rN")
 """What went wrong is told once, by the report; whoever wants tracebacks too says --tb=short."""
@@ -27,21 +29,22 @@ class ReportFolderError(Exception):
     """Raised when no report can be written where it was asked for. The message is one line."""
 
 
-def launch(arguments: list[str], report: Path) -> int:
+def launch(arguments: list[str], report: Path, command: str, options: Iterable[str]) -> int:
     """``arguments`` are pytest's, the plugin's options among them. ``report`` is the folder the run writes to.
 
+    ``command`` is what people typed and ``options`` are its own, by which a mistyped one is told.
     Raises :class:`ReportFolderError` before anything starts.
     """
     results = _cleared(report)
     paths = [] if any(_is_path(word) for word in arguments) else [str(SCENARIOS)]
     held = HOLD in arguments
-    options = ["-m", "e2e", "--import-mode=importlib", f"--report={report}", *QUIET]
-    options += ["--timeout=0"] if held else []  # under which somebody looks around takes as long as they look
+    fixed = ["-m", "e2e", "--import-mode=importlib", f"--report={report}", *QUIET]
+    fixed += ["--timeout=0"] if held else []  # under which somebody looks around takes as long as they look
     # pytest's own folder is shared by all its runs of a user, and two that tidy it up at once can trip over each other.
     with tempfile.TemporaryDirectory(prefix="trackgauge-run-", ignore_cleanup_errors=True) as scratch:
-        command = [sys.executable, "-m", "pytest", *options, f"--basetemp={scratch}/files", *arguments, *paths]
+        started = [sys.executable, str(PROCESS), command, ",".join(options)]
         try:
-            status = _run(command, held=held)
+            status = _run([*started, *fixed, f"--basetemp={scratch}/files", *arguments, *paths], held=held)
         except SystemExit:  # told to end
             _settled(results, pytest.ExitCode.INTERRUPTED)
             raise

@@ -1,8 +1,17 @@
-"""How a command that answers on standard output ends, whoever ends it."""
+"""How a command that answers on standard output begins and ends: a wrong command line, and whoever ends it."""
 
+import argparse
 import os
 import sys
 from collections.abc import Callable
+from typing import NoReturn
+
+
+class Arguments(argparse.ArgumentParser):
+    """Tells of a wrong command line in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def exit_status_of(answer_all: Callable[[], None]) -> int:

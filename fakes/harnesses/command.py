@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from fakes.arguments import Arguments
 from fakes.harnesses.conversation import Conversation
 
 ABOUT = """\
@@ -85,7 +86,7 @@ def _headers(given: argparse.Namespace) -> dict[str, str]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Arguments(
         prog="python -m fakes.harnesses", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("name", choices=list(PLAYERS), help="which agent")

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from fakes.arguments import Arguments
 from fakes.vllm.playbook import PlaybookError
 from fakes.vllm.profiles import DEFAULT, PROFILES
 from fakes.vllm.reading import load_playbook
@@ -36,9 +37,7 @@ A prompt whose tag no playbook knows is answered "off script". Every route is al
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="fake-vllm", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Arguments(prog="fake-vllm", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
     parser.add_argument(

@@ -151,6 +151,24 @@ def test_a_wrong_option_ends_with_one_line_and_status_2(suite: Suite, arguments:
     assert len([line for line in ran.output.splitlines() if arguments[-1] in line]) >= 1
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--strct"], "trackgauge run: no such option --strct; did you mean --strict? see trackgauge run --help"),
+        (["-k", "x", "--zzz=1"], "trackgauge run: no such option --zzz; see trackgauge run --help"),
+        (["-n", "many"], "trackgauge run: argument -n/--numprocesses: "),
+        (["--report"], "trackgauge run: Option '--report' requires an argument; see trackgauge run --help"),
+    ],
+    ids=["mistyped", "unknown", "wrong value", "no value"],
+)
+def test_a_mistyped_option_is_one_line_that_knows_what_was_meant(arguments: list[str], told: str) -> None:
+    command = [sys.executable, "-m", "conformance.cli", "run", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.strip().splitlines()
+    assert line.removeprefix("ERROR: ").startswith(told)
+
+
 @pytest.mark.parametrize("arguments", [("--system", "no-such-system"), ("--no-such-flag",)], ids=["system", "flag"])
 def test_a_wrong_option_costs_no_earlier_report(suite: Suite, arguments: tuple[str, ...]) -> None:
     scenario = '@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", {})\n'

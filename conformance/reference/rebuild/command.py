@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from conformance.contract.rebuilds import PROTOCOL_VERSION, RebuildAnswer, RebuildRequest
 from conformance.contract.vocabulary import ReasonCode
-from conformance.reference.answering import exit_status_of
+from conformance.reference.answering import Arguments, exit_status_of
 from conformance.reference.rebuild.errors import Rule, TraceError
 from conformance.reference.rebuild.rollout import failed, rebuild_lazily
 from conformance.reference.rebuild.writing import pieces
@@ -34,7 +34,7 @@ notes, trajectories. A line that is no request is answered with an error, and th
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+    parser = Arguments(
         prog="trackgauge rebuild",
         description="Rebuild rollouts from captured records.",
         epilog=TEACHING,

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from conformance.reference.answering import exit_status_of
+from conformance.reference.answering import Arguments, exit_status_of
 
 TEACHING = """\
 A rollout goes spawn → ready → run harness → tear down → collect, in one process on one node. What it needs is said in
@@ -39,7 +39,7 @@ it is answered with what is wrong with it, and the others are run
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(
+    parser = Arguments(
         prog="trackgauge rollout",
         description="Run agent harnesses behind capture proxies and collect what was captured.",
         epilog=TEACHING,
