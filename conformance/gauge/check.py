@@ -16,6 +16,10 @@ class Inconclusive(Exception):
     """Raised when the world did not show what a scenario needs to see, such as a negative control that did not hold."""
 
 
+class NoSuchSystem(Exception):
+    """Raised when a test asks for a kind of system that this run was not given; a scenario should have been skipped."""
+
+
 class NotCovered(Exception):
     """Raised when a scenario checks a requirement that its ``covers`` does not name: a mistake of the scenario."""
 

@@ -110,15 +110,22 @@ def _aside(results: Path) -> Path:
 
 def _status(status: int, results: Path) -> int:
     if status == pytest.ExitCode.USAGE_ERROR:
-        return ExitStatus.USAGE
+        return ExitStatus.NO_SYSTEM if _own_status(results) == ExitStatus.NO_SYSTEM else ExitStatus.USAGE
     if not results.exists():
         return ExitStatus.NOTHING_RAN if status == pytest.ExitCode.NO_TESTS_COLLECTED else ExitStatus.NOT_CONFORMING
-    try:
-        own = ndjson.read(results).footer.exit_status
-    except ndjson.ReportError:  # cut, as by a disk without room
+    own = _own_status(results)
+    if own is None:
         return ExitStatus.NOT_CONFORMING
     unfinished = status in (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR)
     return ExitStatus.NOT_CONFORMING if unfinished and own == ExitStatus.AS_EXPECTED else own
+
+
+def _own_status(results: Path) -> int | None:
+    """None for a report that is not there, or was cut, as by a disk without room."""
+    try:
+        return ndjson.read(results).footer.exit_status
+    except ndjson.ReportError:
+        return None
 
 
 def _is_path(word: str) -> bool:

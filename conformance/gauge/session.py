@@ -2,7 +2,6 @@
 
 import contextlib
 import inspect
-import shlex
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -12,22 +11,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.contract.vocabulary import SystemKind
-from conformance.gauge import renew
+from conformance.gauge import renew, telling
 from conformance.gauge.case import CASE, Case, NotConforming
-from conformance.gauge.check import Inconclusive, Unmet
+from conformance.gauge.check import Inconclusive, NoSuchSystem, Unmet
 from conformance.gauge.collect import COLLECTED, UNASKED, Collected
 from conformance.gauge.covers import covered_by, refuse_unknown, skips
 from conformance.gauge.hold import hold, is_due
 from conformance.gauge.limit import limited, seconds_of
 from conformance.gauge.options import Chosen, judge_options
 from conformance.gauge.settle import Judge, pack, unpack
-from conformance.report import folder as report_folder
 from conformance.report import terminal
 from conformance.report.folder import PAGE, RESULTS
 from conformance.report.results import Report, SuiteError
 from conformance.systems import guard
+from conformance.systems.absent import absent
 from conformance.systems.calls import SystemFailed
-from conformance.systems.profiles import DEFAULT_NAMES, PROFILES
+from conformance.systems.profiles import DEFAULT_NAMES
+from conformance.systems.proxy import NotOurs
 from conformance.systems.servers import SystemNotStarted
 
 if TYPE_CHECKING:
@@ -71,6 +71,19 @@ class Session:
         if config.getoption("--system") or config.getoption("--covering") or "e2e" in (options.markexpr or ""):
             chosen_of(config)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """What is not there is told before a worker or a server starts, with a report for whoever publishes it."""
+        if CHOSEN not in self._config.stash or _worker_input(self._config) or self._config.option.collectonly:
+            return
+        lacking = next(filter(None, map(absent, chosen_of(self._config).profiles.values())), None)
+        if lacking is None:
+            return
+        self._collected.not_started = lacking
+        with contextlib.suppress(OSError):
+            telling.write(self._collected, self._collected.close(), self._folder)
+        raise pytest.UsageError(lacking)
+
     # Choosing
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -100,8 +113,7 @@ class Session:
             strict=chosen.strict,
             known=chosen.known,
         )
-        folder = chosen.report or Path(item.config.rootpath, UNASKED)
-        return Case(_scenario_name(item), covered, skipped, judge, folder)
+        return Case(_scenario_name(item), covered, skipped, judge, self._folder)
 
     # Running
 
@@ -119,7 +131,7 @@ class Session:
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         case = item.stash.get(CASE, None)
         if case is None:
-            return (yield)
+            return (yield from _played_elsewhere())
         raised: BaseException | None = None
         if inspect.iscoroutinefunction(getattr(item, "obj", None)) and not item.config.getoption("usepdb"):
             item.obj = limited(item.obj, seconds_of(item))  # type: ignore[attr-defined]  # of pytest's functions, which items of ours are
@@ -144,9 +156,11 @@ class Session:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         case = item.stash.get(CASE, None)
-        if case is None:
-            return report
         error = call.excinfo.value if call.excinfo is not None else None
+        if case is None:
+            if report.when == "setup" and isinstance(error, NoSuchSystem | SystemFailed):
+                report.longrepr = str(error)
+            return report
         if isinstance(error, SystemNotStarted):
             setattr(report, NOT_STARTED, str(error))
             report.longrepr = error.why
@@ -201,25 +215,21 @@ class Session:
         collected = self._config.stash.get(COLLECTED, None)
         if collected is None:
             return
-        chosen = collected.chosen
+        chosen, folder = collected.chosen, self._folder
         if collected.not_started is not None:
             terminalreporter.write_line("")
             terminalreporter.write_line(collected.not_started, red=True)
-        folder = chosen.report or Path(self._config.rootpath, UNASKED)
         report = collected.close()
         try:
-            report_folder.write(folder, report.header, report.results, report.errors, report.footer)
-            if chosen.drawings:
-                titles = {code: family.title for code, family in chosen.whole.families.items()}
-                report_folder.draw_for_people(
-                    folder, report, chosen.whole, titles, _again(chosen), collected.not_started
-                )
+            telling.write(collected, report, folder)
         except OSError as error:
             terminalreporter.write_line(f"{folder}: the report cannot be written: {error.strerror or error}", red=True)
         if chosen.write_known and collected.not_started is None:
             self._write_known(report, chosen, terminalreporter)
         with contextlib.suppress(BrokenPipeError):
-            terminal.show(report, chosen.whole, terminalreporter._tw._file, str(folder / RESULTS), _again(chosen))
+            terminal.show(
+                report, chosen.whole, terminalreporter._tw._file, str(folder / RESULTS), telling.again(chosen)
+            )
             if (folder / PAGE).exists():
                 terminalreporter.write_line(f"page    {folder / PAGE}")
 
@@ -231,21 +241,22 @@ class Session:
             terminalreporter.write_line(f"the known failures cannot be written: {error}", red=True)
 
     @property
+    def _folder(self) -> Path:
+        return chosen_of(self._config).report or Path(self._config.rootpath, UNASKED)
+
+    @property
     def _collected(self) -> Collected:
         if COLLECTED not in self._config.stash:
             self._config.stash[COLLECTED] = Collected(chosen_of(self._config), began=self._began)
         return self._config.stash[COLLECTED]
 
 
-def _again(chosen: Chosen) -> terminal.Again:
-    named = [
-        profile.file.stem if profile.file.parent == PROFILES else shlex.quote(str(profile.file))
-        for profile in chosen.profiles.values()
-    ]
-    systems = "" if sorted(named) == sorted(DEFAULT_NAMES) else "".join(f" --system {name}" for name in named)
-
-    project = " --with-project" if chosen.with_project else ""
-    return lambda name: f"trackgauge repro {shlex.quote(name)}{systems}{project}"
+def _played_elsewhere() -> Generator[None, object, object]:
+    """A test that covers nothing, as of a project that only uses the fixtures."""
+    try:
+        return (yield)
+    except NotOurs as error:
+        raise pytest.skip.Exception(f"{error}; this test asks it of the system") from None
 
 
 def _is_asked_for(item: pytest.Item, chosen: Chosen) -> bool:

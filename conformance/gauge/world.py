@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from conformance.contract.vocabulary import SystemKind
+from conformance.gauge.check import NoSuchSystem
 from conformance.gauge.options import Chosen
 from conformance.systems import routing
 from conformance.systems.calls import SystemFailed
@@ -24,10 +25,6 @@ PATIENCE_SCENARIOS = 3
 BUILT_IN_PROXY = "reference"
 RUNS_PER_WORKER = 100_000
 """Run numbers have six digits; the first one is the worker's."""
-
-
-class NoSuchSystem(Exception):
-    """Raised when a scenario asks for a kind of system that this run was not given: it should have been skipped."""
 
 
 class World:
@@ -113,7 +110,7 @@ class World:
 
     def profile(self, kind: SystemKind) -> Profile:
         if kind not in self._chosen.profiles:
-            raise NoSuchSystem(f"this run judges no {kind}; the scenario needs a capability that says so")
+            raise NoSuchSystem(f"this run judges no {kind}: name one by --system, or need a capability that says so")
         return self._chosen.profiles[kind]
 
     def recorder(self, *needs: str) -> ProxyUnderTest:

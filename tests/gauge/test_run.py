@@ -195,6 +195,26 @@ def test_workers_bring_their_lines_together(suite: Suite) -> None:
     assert ran.verdicts == {f"CAP-00{n}": "pass" for n in range(1, 7)}
 
 
+ABSENT = 'name = "away"\nkind = "rebuild"\ncapabilities = ["rebuild-session"]\n[start]\ncommand = {command}\n'
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_a_program_that_is_not_there_is_told_in_one_line_before_anything_starts(
+    suite: Suite, workers: tuple[str, ...]
+) -> None:
+    profile = suite.folder / "away.toml"
+    profile.write_text(ABSENT.format(command='["no-such-program"]'), encoding="utf-8")
+    suite.run('@covers("CAP-001")\ndef test_it(check):\n    check("CAP-001", True)\n')
+    ran = suite.run(
+        '@covers("REB-001")\ndef test_it(check):\n    check("REB-001", True)\n', f"--system={profile}", *workers
+    )
+    told = f"away did not start: {profile}: start.command: no-such-program is not on PATH; install it, or give"
+    [line] = ran.output.strip().splitlines()
+    assert line.startswith(f"ERROR: {told}")
+    assert (ran.status, [each["kind"] for each in ran.lines]) == (4, ["header", "footer"])
+    assert "away did not start" in (suite.folder / "report" / "summary.md").read_text()
+
+
 def test_a_system_that_does_not_start_ends_with_status_4_and_the_end_of_its_log(suite: Suite) -> None:
     profile = suite.folder / "broken.toml"
     profile.write_text(BROKEN, encoding="utf-8")
@@ -228,3 +248,20 @@ def test_an_engines_address_that_is_taken_is_told_before_anything_is_started(sui
         ran = suite.run('@covers("ERR-001")\nasync def test_it(scene):\n    pass\n', f"--system={profile}")
     assert ran.status == 4
     assert f"attach.engine: http://127.0.0.1:{port} is taken" in ran.output
+
+
+def test_a_test_of_somebody_elses_that_asks_too_much_of_a_system_ends_in_a_line(suite: Suite) -> None:
+    profile = suite.folder / "attached.toml"
+    profile.write_text(ATTACHED.replace("PORT", "1"), encoding="utf-8")
+    ran = suite.run(
+        "from conformance.systems.proxy import NotOurs\n"
+        'def test_it():\n    raise NotOurs("acme at http://127.0.0.1:1 runs outside of the suite")\n'
+        "def test_rebuild(rebuild):\n    pass\n",
+        f"--system={profile}",
+        "-rsE",
+        "--tb=short",
+    )
+    assert "Traceback" not in ran.output
+    assert "acme at http://127.0.0.1:1 runs outside of the suite; this test asks it of the system" in ran.output
+    assert "this run judges no rebuild" in ran.output
+    assert "world.py" not in ran.output
