@@ -14,7 +14,7 @@ pytestmark = pytest.mark.unit
 def told(folder: Path, command: str, more: str = "") -> str | None:
     text = f'name = "mine"\nkind = "rebuild"\ncapabilities = []\n[start]\ncommand = [{command}]\n{more}'
     (folder / "mine.toml").write_text(text, encoding="utf-8")
-    return absent(profiles.load(folder / "mine.toml"))
+    return absent(profiles.find(str(folder / "mine.toml")))
 
 
 @pytest.mark.parametrize(
