@@ -6,6 +6,7 @@ import sys
 SERVERS = {
     "proxy": "conformance.reference.capture.command",
     "fake-vllm": "fakes.vllm.command",
+    "engine-recorder": "fakes.recorder.command",
     "rebuild": "conformance.reference.rebuild.command",
     "rollout": "conformance.reference.rollout.command",
 }

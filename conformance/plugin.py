@@ -30,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "e2e: a scenario of the suite, over real sockets and processes")
     config.addinivalue_line("markers", "ray: a scenario of the suite on a real Ray cluster, a tier of its own")
     config.addinivalue_line("markers", "smoke: the plain case that works unless a system is broken altogether")
+    config.addinivalue_line("markers", "scripted(reason): a scenario that no real engine can play, and why")
     config.addinivalue_line("markers", "covers(*ids): the requirements that a scenario judges")
     from conformance.gauge.session import Session
 
@@ -87,6 +88,7 @@ async def scene(request: pytest.FixtureRequest, world: "World", proxy: "ProxyUnd
     case = request.node.stash.get(CASE, None)
     if case is not None:
         case.evidence_of.append(scene)
+        case.left_out = lambda: scene.left_out
     yield scene
     await scene.close()
 

@@ -18,6 +18,7 @@ from conformance.gauge.verdicts import Checked, Ending, Ruling, rule
 from conformance.report import evidence
 from conformance.report.results import Result, SuiteError
 from conformance.systems.calls import SystemFailed
+from conformance.systems.engine import EngineCannot
 from conformance.systems.proxy import SILENT, NotOurs
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.retrieval import RetrievalFailed
@@ -52,6 +53,7 @@ class Case:
     dead: Callable[[], str | None] = lambda: None
     own_death: Callable[[], str | None] = lambda: None
     broken_engine: Callable[[], str | None] = lambda: None
+    left_out: Callable[[], str | None] = lambda: None
     note_silence: Callable[[bool], None] = lambda silent: None
     whereabouts: Callable[[], list[tuple[str, str]]] = list
     evidence_of: list["HasEvidence"] = field(default_factory=list)
@@ -105,7 +107,7 @@ class Case:
         engine = self.broken_engine()
         if engine is not None:
             return Ending(broken=engine)
-        if isinstance(raised, NotOurs):
+        if isinstance(raised, NotOurs | EngineCannot):
             return Ending(out_of_reach=str(raised))
         died = died or self.own_death()
         if died is None and isinstance(raised, RetrievalFailed):
@@ -115,7 +117,9 @@ class Case:
             return Ending(died=died, unmet=str(raised))
         if isinstance(raised, SystemFailed):
             return Ending(died=died, stopped=f"it could not go on: {raised}".partition("\n")[0])
-        return Ending(died=died, broken=None if raised is None else _named(raised))
+        if raised is None:
+            return Ending(out_of_reach=self.left_out(), died=died)
+        return Ending(died=died, broken=_named(raised))
 
     def _violated(self, requirement: str, expected: str, seen: str) -> Ruling:
         """A requirement that speaks of every scenario, and is violated in this one."""

@@ -17,6 +17,18 @@ def covers(*requirements: str) -> Callable[[_Function], _Function]:
     return mark
 
 
+def scripted(reason: str) -> Callable[[_Function], _Function]:
+    """Say why a scenario can only be played with the fake engine, where its playbook does not show it."""
+    mark: Callable[[_Function], _Function] = pytest.mark.scripted(reason)
+    return mark
+
+
+def needs_the_fake(item: pytest.Item) -> str | None:
+    """The reason that the scenario gives for it, or None."""
+    mark = item.get_closest_marker("scripted")
+    return None if mark is None else f"needs the fake engine: {mark.args[0]}"
+
+
 def covered_by(item: pytest.Item) -> tuple[str, ...]:
     """The ids a scenario names, over all its ``covers`` marks, in order."""
     found: dict[str, None] = {}

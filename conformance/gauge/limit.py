@@ -17,11 +17,20 @@ P = ParamSpec("P")
 SCENARIO_SECONDS = 45.0
 """Below pytest-timeout's own, and many times what the slowest scenario takes with a system that answers."""
 
+REAL_ENGINE_SECONDS = 400.0
+"""Of pytest-timeout, where a real engine generates on a CPU that others use too."""
+
 
 def seconds_of(item: pytest.Item) -> float:
     """Of a scenario: the usual time, or three quarters of a pytest-timeout of its own."""
     own = item.get_closest_marker("timeout")
     return SCENARIO_SECONDS if own is None else 0.75 * float(own.args[0])
+
+
+def patiently(item: pytest.Item) -> None:
+    """Gives a scenario the time that a real engine takes, unless it has a time of its own."""
+    if item.get_closest_marker("timeout") is None:
+        item.add_marker(pytest.mark.timeout(REAL_ENGINE_SECONDS))
 
 
 class NeverEnded(SystemFailed):

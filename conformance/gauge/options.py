@@ -30,6 +30,7 @@ class Chosen:
     with_project: bool
     report: Path | None
     engine: str | None
+    real_engine: str | None
     first_run: int
     known: Lists = field(default_factory=dict)
     write_known: bool = False
@@ -69,6 +70,13 @@ def add_options(parser: pytest.Parser) -> None:
         "--engine", default=None, metavar="URL", help="a fake vLLM that runs already, its tenants registered"
     )
     group.addoption(
+        "--real-engine",
+        default=None,
+        metavar="URL",
+        help="a real vLLM, as trackgauge engine-recorder --help starts it, in the place of the fake: what only a fake "
+        "can play is skipped, what asks no engine is left out",
+    )
+    group.addoption(
         "--hold", action="store_true", help="keep everything running after a scenario in which something did not hold"
     )
     group.addoption("--first-run", type=int, default=0, help="with --engine: the number that runs are counted from")
@@ -97,6 +105,7 @@ def judge_options(config: pytest.Config) -> Chosen:
         strict=config.getoption("--strict-levels"),
         with_project=config.getoption("--with-project"),
         engine=config.getoption("--engine"),
+        real_engine=config.getoption("--real-engine"),
         first_run=config.getoption("--first-run"),
         known=known,
         write_known=writing,

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.gauge.agents import MODEL as MODEL
 from conformance.gauge.agents import Agents
 from conformance.gauge.check import Inconclusive
-from conformance.systems.engine import FakeEngine
+from conformance.systems.engine import EngineCannot, FakeEngine
 from conformance.systems.proxy import ProxyUnderTest
 from fakes.harnesses.plain import AnyHeaders, Call, PlainClient, Reply
 
@@ -29,6 +29,8 @@ TENANT = "main"
 class Scene(Agents):
     """Everything a scenario says goes through here, so that a failure can show all of it.
 
+    ``left_out`` says why a real engine did not play all of what it was given.
+
     Sessions, runs and playbooks are this scenario's alone; shared listings hold those of others too.
     """
 
@@ -39,6 +41,7 @@ class Scene(Agents):
         self._elsewhere: list[Scene] = []
         self._tenants: list[str] = []
         self._settled = -1
+        self.left_out: str | None = None
 
     def at(self, proxy: ProxyUnderTest) -> "Scene":
         """The same run played through another proxy."""
@@ -65,6 +68,22 @@ class Scene(Agents):
             first_scope["turns"][0].update(first_turn)
         self._tenants.append(tenant)
         await self.engine.play(tenant, self.run, script)
+
+    async def script_shapes(self, playbook: Playbook) -> Playbook:
+        """Say what the model does, in scopes that have nothing to do with one another.
+
+        Returns what is played of it: a real engine cannot play each of them. Raises EngineCannot for none.
+        """
+        try:
+            await self.script(playbook)
+        except EngineCannot as error:
+            rest = {name: scope for name, scope in playbook["scopes"].items() if name not in error.scopes}
+            if not rest or not error.scopes:
+                raise
+            self.left_out = str(error)
+            playbook = {**playbook, "scopes": rest}
+            await self.script(playbook)
+        return playbook
 
     # Who speaks
 

@@ -15,9 +15,9 @@ from conformance.gauge import renew, telling
 from conformance.gauge.case import CASE, Case, NotConforming
 from conformance.gauge.check import Inconclusive, NoSuchSystem, Unmet
 from conformance.gauge.collect import COLLECTED, UNASKED, Collected
-from conformance.gauge.covers import covered_by, refuse_unknown, skips
+from conformance.gauge.covers import covered_by, needs_the_fake, refuse_unknown, skips
 from conformance.gauge.hold import hold, is_due
-from conformance.gauge.limit import limited, seconds_of
+from conformance.gauge.limit import limited, patiently, seconds_of
 from conformance.gauge.options import Chosen, judge_options
 from conformance.gauge.settle import Judge, pack, unpack
 from conformance.report import terminal
@@ -37,6 +37,8 @@ CHOSEN = pytest.StashKey[Chosen]()
 LINES = "trackgauge"
 NOT_STARTED = "trackgauge_not_started"
 COUNTS = "trackgauge_counts"
+ASKS_AN_ENGINE = frozenset({"scene", "proxy", "own_proxy", "recording", "fake_vllm"})
+"""The fixtures behind which an engine stands."""
 
 
 def chosen_of(config: pytest.Config) -> Chosen:
@@ -99,7 +101,11 @@ class Session:
             covered = covered_by(item)
             if covered:
                 refuse_unknown(item, chosen.whole)
-                item.stash[CASE] = self._case(item, covered, skips(covered, chosen.catalogue, declared), chosen)
+                skipped = skips(covered, chosen.catalogue, declared)
+                if chosen.real_engine is not None:
+                    skipped |= dict.fromkeys(covered, why) if (why := needs_the_fake(item)) is not None else {}
+                    patiently(item)
+                item.stash[CASE] = self._case(item, covered, skipped, chosen)
 
     def _case(self, item: pytest.Item, covered: tuple[str, ...], skipped: dict[str, str], chosen: Chosen) -> Case:
         judge = Judge(
@@ -260,6 +266,8 @@ def _played_elsewhere() -> Generator[None, object, object]:
 
 
 def _is_asked_for(item: pytest.Item, chosen: Chosen) -> bool:
+    if chosen.real_engine is not None and not ASKS_AN_ENGINE & set(getattr(item, "fixturenames", ())):
+        return False
     if not chosen.covering or chosen.covering & set(covered_by(item)):
         return True
     return chosen.smoke and item.get_closest_marker("smoke") is not None

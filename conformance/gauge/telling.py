@@ -28,4 +28,5 @@ def again(chosen: Chosen) -> terminal.Again:
     ]
     systems = "" if sorted(named) == sorted(DEFAULT_NAMES) else "".join(f" --system {name}" for name in named)
     project = " --with-project" if chosen.with_project else ""
-    return lambda name: f"trackgauge repro {shlex.quote(name)}{systems}{project}"
+    engine = "" if chosen.real_engine is None else f" --real-engine {shlex.quote(chosen.real_engine)}"
+    return lambda name: f"trackgauge repro {shlex.quote(name)}{systems}{project}{engine}"

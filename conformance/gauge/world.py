@@ -9,7 +9,7 @@ from conformance.gauge.check import NoSuchSystem
 from conformance.gauge.options import Chosen
 from conformance.systems import routing
 from conformance.systems.calls import SystemFailed
-from conformance.systems.engine import FakeEngine, port_for, start_engine
+from conformance.systems.engine import EngineCannot, FakeEngine, port_for, start_engine, start_recorder
 from conformance.systems.profile import Profile
 from conformance.systems.profiles import find
 from conformance.systems.proxy import ProxyUnderTest
@@ -38,6 +38,7 @@ class World:
         self._engine: FakeEngine | None = None
         self._proxy: ProxyUnderTest | None = None
         self._built_in: ProxyUnderTest | None = None
+        self._unlike: frozenset[str] = frozenset()
         self._rebuild: RebuildUnderTest | None = None
         self._runner: RunnerUnderTest | None = None
         self.own: list[ProxyUnderTest] = []
@@ -55,8 +56,10 @@ class World:
         if self._engine is None and self._chosen.engine is not None:
             self._engine = FakeEngine(self._chosen.engine)
         if self._engine is None:
-            self._engine = start_engine(self._folder("engine"), port=self._attached_engine_port())
-            asyncio.run(register_tenants(self._engine, self._chosen.profiles.get(SystemKind.PROXY)))
+            files, port, real = self._folder("engine"), self._attached_engine_port(), self._chosen.real_engine
+            self._engine = start_engine(files, port=port) if real is None else start_recorder(files, real, port=port)
+            profile = self._chosen.profiles.get(SystemKind.PROXY)
+            self._unlike = asyncio.run(register_tenants(self._engine, profile))
         return self._engine
 
     @property
@@ -131,12 +134,12 @@ class World:
         arguments: Callable[[list[str]], list[str]] = list,
     ) -> ProxyUnderTest:
         """A further proxy; whoever asks for it closes it. ``config`` and ``arguments`` as for a start by hand."""
-        files = self._folder("proxy")
+        files, engine = self._folder("proxy"), self.engine.url
         return start_proxy(
             self._chosen.profiles.get(SystemKind.PROXY) or find(BUILT_IN_PROXY),
-            self.engine.url,
+            engine,
             log_dir or files / "records",
-            routes=tuple(routes),
+            routes=tuple(route for route in routes if route.tenant not in self._unlike),
             config_text=config,
             arguments=arguments,
             files=files,
@@ -196,7 +199,12 @@ class World:
         return port_for(profile)
 
 
-async def register_tenants(engine: FakeEngine, profile: Profile | None = None) -> None:
-    """What the shared routes point at, for the proxy that is judged."""
+async def register_tenants(engine: FakeEngine, profile: Profile | None = None) -> frozenset[str]:
+    """What the shared routes point at, for the proxy that is judged. Returns those that a real engine is not."""
+    unlike = set()
     for name, body in routing.tenants(profile).items():
-        await engine.tenant(name, body)
+        try:
+            await engine.tenant(name, body)
+        except EngineCannot:
+            unlike.add(name)
+    return frozenset(unlike)

@@ -20,10 +20,25 @@ Row = dict[str, JSON]
 RowState = Literal["received", "held", "generating", "finished", "cut", "aborted", "refused", "failed"]
 
 DEADLINE_SECONDS = 30.0
+CANNOT = 501
+NO_SCOPES: Mapping[str, str] = {}
+REAL_PATIENCE = 6.0
+"""A real engine on a CPU that others use too generates some ten tokens a second."""
 
 
 class EngineRefused(Exception):
     """Raised when the administration says no: a bad playbook, tenant or query. The message is the engine's one line."""
+
+
+class EngineCannot(Exception):
+    """Raised when a real engine cannot be what a scenario needs, or play it. The message is its reason.
+
+    ``scopes`` has a reason for each scope of a playbook that it cannot play; the others it can.
+    """
+
+    def __init__(self, reason: str, scopes: Mapping[str, str] = NO_SCOPES) -> None:
+        super().__init__(reason)
+        self.scopes = scopes
 
 
 class EngineFailed(Exception):
@@ -37,9 +52,10 @@ class EngineLate(SystemFailed):
 class FakeEngine:
     """A running fake vLLM. ``close`` blocks for some milliseconds and is for fixtures."""
 
-    def __init__(self, url: str, server: Server | None = None) -> None:
-        """Without a ``server`` it is one that somebody else runs."""
+    def __init__(self, url: str, server: Server | None = None, patience: float = 1.0) -> None:
+        """Without a ``server`` it is one that somebody else runs. ``patience`` multiplies what is waited for rows."""
         self.url = url
+        self._patience = patience
         self._server = server
 
     def address(self, tenant: str) -> str:
@@ -95,6 +111,7 @@ class FakeEngine:
         seconds: float = 20.0,
     ) -> list[Row]:
         """The rows in that state, as soon as there are ``count`` of them. Raises :class:`EngineLate`."""
+        seconds *= self._patience
         query = _query(tenant=tenant, run=run, state=state, count=count, timeout=seconds)
         answer = await self._ask("GET", "/_fake/wait" + query, seconds=seconds + 5, accepted=(200, 408))
         if answer.status == 408:
@@ -133,6 +150,9 @@ class FakeEngine:
         except CallFailed as error:
             died = "" if self.is_alive() else f"; the engine has died: {self.tail()}"
             raise EngineFailed(f"{error}{died}") from None
+        if answer.status == CANNOT:
+            told = answer.json()
+            raise EngineCannot(told["error"], told.get("scopes", NO_SCOPES))
         if answer.status not in accepted:
             raise EngineRefused(f"{method} {path}: {answer.status} {answer.text}")
         return answer
@@ -143,12 +163,23 @@ def start_engine(files: Path, *, port: int = 0, profile: str | None = None) -> F
 
     Raises :class:`conformance.systems.servers.SystemNotStarted`.
     """
+    profiled = ("--profile", profile) if profile is not None else ()
+    return _started("the fake vLLM", ("fakes.vllm", *profiled), files, port)
+
+
+def start_recorder(files: Path, url: str, *, port: int = 0) -> FakeEngine:
+    """A real vLLM at ``url`` behind a pass-through that keeps a ledger of it and has the fake's administration.
+
+    Raises :class:`conformance.systems.servers.SystemNotStarted`.
+    """
+    module = ("fakes.recorder", "--engine", url)
+    return _started("the recorder of a real vLLM", module, files, port, REAL_PATIENCE)
+
+
+def _started(name: str, module: Sequence[str], files: Path, port: int, patience: float = 1.0) -> FakeEngine:
     plan = ServerCommand(
-        name="the fake vLLM",
-        command=[
-            *(sys.executable, "-m", "fakes.vllm", "--port", "{port}"),
-            *(("--profile", profile) if profile is not None else ()),
-        ],
+        name=name,
+        command=[sys.executable, "-m", *module, "--port", "{port}"],
         env=guard.environment(files),
         cwd=files,
         log=files / "engine.log",
@@ -156,7 +187,7 @@ def start_engine(files: Path, *, port: int = 0, profile: str | None = None) -> F
         deadline_seconds=DEADLINE_SECONDS,
     )
     server = Server(plan)
-    return FakeEngine(server.url, server)
+    return FakeEngine(server.url, server, patience)
 
 
 def port_for(profile: Profile) -> int:

@@ -12,13 +12,15 @@ from starlette.routing import Route
 from fakes.vllm.calls import JSON, World
 from fakes.vllm.jsontext import json_bytes
 from fakes.vllm.ledger import Listing, State
-from fakes.vllm.playbook import PlaybookError
+from fakes.vllm.playbook import Playbook, PlaybookError
 from fakes.vllm.profiles import UnknownProfile, profile
 from fakes.vllm.reading import read_playbook
-from fakes.vllm.tenants import read_tenant
+from fakes.vllm.tenants import TenantConfig, read_tenant
 
 STATES: dict[str, State] = {state: state for state in get_args(State)}
 LONGEST_WAIT = 600.0
+CANNOT = 501
+"""For a tenant or playbook that is well formed and that this engine cannot be or play."""
 
 
 class _Misuse(Exception):
@@ -39,10 +41,19 @@ def _number(request: Request, name: str) -> int | None:
 
 
 class Administration:
-    """The handlers, over one world."""
+    """The handlers, over one world. ``unlike`` are tenants that this engine cannot be, and why."""
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self.unlike: dict[str, str] = {}
+
+    def why_no_tenant(self, config: TenantConfig) -> str | None:
+        """Why this engine cannot be that tenant; the fake can be any."""
+        return None
+
+    def why_not_played(self, playbook: Playbook) -> dict[str, str]:
+        """By scope, why this engine cannot play it; the fake can play all."""
+        return {}
 
     async def _document(self, request: Request) -> dict[str, object]:
         raw = await request.body()
@@ -84,20 +95,30 @@ class Administration:
                 profile(config.profile)
         except (ValueError, UnknownProfile) as error:
             raise _Misuse(str(error)) from None
+        why = self.why_no_tenant(config)
+        if why is not None:
+            self.unlike[name] = why
+            return _json({"error": why}, CANNOT)
         self.world.tenants.put(name, config)
         self.world.gates.forget(name)
         return _json({"tenant": name})
 
     async def put_run(self, request: Request) -> Response:
         """Register what the model does for a run: a playbook (trackgauge schema playbook)."""
-        tenant = self.world.tenants.get(request.path_params["tenant"])
+        name = request.path_params["tenant"]
+        if name in self.unlike:
+            return _json({"error": self.unlike[name]}, CANNOT)
+        tenant = self.world.tenants.get(name)
         if tenant is None:
-            raise _Misuse(f"tenant: {request.path_params['tenant']!r} is not there; PUT it first")
+            raise _Misuse(f"tenant: {name!r} is not there; PUT it first")
         run = int(request.path_params["run"])
         try:
             playbook = read_playbook(await self._document(request), f"run {run}", self.world.encoding)
         except PlaybookError as error:
             raise _Misuse(str(error)) from None
+        scopes = self.why_not_played(playbook)
+        if scopes:
+            return _json({"error": next(iter(scopes.values())), "scopes": scopes}, CANNOT)
         tenant.register(run, playbook)
         return _json({"tenant": tenant.name, "run": run})
 
@@ -167,6 +188,6 @@ async def _misuse(_request: Request, error: Exception) -> Response:
     return _json({"error": str(error)}, 400)
 
 
-def administration(world: World) -> Starlette:
+def administration(handlers: Administration) -> Starlette:
     """The application under /_fake."""
-    return Starlette(routes=Administration(world).routes(), exception_handlers={_Misuse: _misuse})
+    return Starlette(routes=handlers.routes(), exception_handlers={_Misuse: _misuse})

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fakes.vllm import chat, completions, generate, render, service
-from fakes.vllm.admin import administration
+from fakes.vllm.admin import Administration, administration
 from fakes.vllm.calls import Call, ClientLeft, Handler, World
 from fakes.vllm.engine import PlaybookEngine
 from fakes.vllm.errors import ENGINE_DEAD, Refusal, not_found, refusal, unauthorized
@@ -70,7 +70,7 @@ class FakeVllm:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self._admin: ASGIApp = administration(world)
+        self._admin: ASGIApp = administration(Administration(world))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -79,7 +79,7 @@ class FakeVllm:
         if path.startswith("/_fake/"):
             await self._admin(scope, receive, send)
             return
-        name, path = _tenant_of(path)
+        name, path = tenant_of(path)
         tenant = self.world.tenants.get(name)
         if tenant is None:
             await JSONResponse({"detail": f"no tenant is named {name!r}"}, 404)(scope, receive, send)
@@ -125,7 +125,7 @@ class FakeVllm:
         return handler
 
 
-def _tenant_of(path: str) -> tuple[str, str]:
+def tenant_of(path: str) -> tuple[str, str]:
     """The tenant a path names, and the path as vLLM would see it."""
     if not path.startswith("/t/"):
         return DEFAULT_TENANT, path

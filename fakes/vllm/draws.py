@@ -1,5 +1,6 @@
 """One draw: where a request stands in the playbook, and what that place says."""
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,9 +42,13 @@ class Draw:
         effective = min(self.attempt, len(contents) - 1)
         return contents[effective], effective
 
+    @property
+    def is_off_script(self) -> bool:
+        return self.answer is OFF_SCRIPT
+
     def sampling(self, content: Content) -> Sampling:
         """Neutral and off-script answers are always faithful."""
-        if self.playbook is None or self.answer is OFF_SCRIPT:
+        if self.playbook is None or self.is_off_script:
             return "faithful"
         return content.sampling or self.answer.sampling or self.playbook.sampling
 
@@ -53,6 +58,11 @@ class Draw:
             return json.dumps([self.tenant.name, "no tag", choice])
         which = self.tag.turn if self.rule is None else self.rule
         return json.dumps([self.tenant.name, self.tag.run, self.tag.scope, which, effective, choice])
+
+    def seed(self) -> int:
+        """Of 31 bits, for an engine that samples by itself what depends on the same things here."""
+        place = self.place(self.content()[1], 0)
+        return int.from_bytes(hashlib.blake2b(place.encode(), digest_size=4).digest()) >> 1
 
     def user_speaks_later(self) -> bool:
         """Whether the playbook goes on after an answer without a call, from this turn on."""

@@ -52,7 +52,11 @@ class PlaybookEngine:
         return prompt_text(request, self._tenant(request).switches)
 
     def draw(self, request: SampleRequest) -> Drawn:
-        """Render, find the turn, count the attempt, sample.
+        """Render, find the turn, count the attempt, sample. Raises as :meth:`due`."""
+        return self._drawn(self.due(request))
+
+    def due(self, request: SampleRequest) -> Draw:
+        """Render, find the turn, count the attempt.
 
         Raises ``PromptTooLong`` before the attempt is counted, and ``UnknownTenant``.
         """
@@ -66,10 +70,15 @@ class PlaybookEngine:
         tag = asked_for(prompt.tags)
         playbook = tenant.playbooks.get(tag.run) if tag is not None else None
         if tag is None:
-            return self._drawn(Draw(request, tenant, prompt, room, None, None, _NEUTRAL, None, 0))
+            return Draw(request, tenant, prompt, room, None, None, _NEUTRAL, None, 0)
         rule, answer = self._answer(request, prompt, playbook, tag)
         attempt = tenant.count_attempt(tag.run, tag.scope, tag.turn if rule is None else rule)
-        return self._drawn(Draw(request, tenant, prompt, room, tag, playbook, answer, rule, attempt))
+        return Draw(request, tenant, prompt, room, tag, playbook, answer, rule, attempt)
+
+    def words_of(self, draw: Draw) -> str:
+        """What is due as a model writes it, thoughts and markup of calls included, without its end token."""
+        content, _ = draw.content()
+        return self._text(content, draw)[0]
 
     def _tenant(self, request: SampleRequest) -> Tenant:
         tenant = self._tenants.get(request.tenant)
@@ -112,7 +121,7 @@ class PlaybookEngine:
             turn=tag.turn if tag and draw.rule is None else None,
             rule=draw.rule,
             attempt=draw.attempt,
-            off_script=draw.answer is OFF_SCRIPT,
+            off_script=draw.is_off_script,
             faithful=faithful,
             rendered_ids=draw.prompt.rendered_ids,
             fault=Fault(fault.name, fault.at_token, fault.status, dict(fault.headers), fault.raw, dict(fault.options))

@@ -85,6 +85,10 @@ class Tenant:
         self._attempts[key] = earlier + 1
         return earlier
 
+    def take_back_attempt(self, run: int, scope: int, turn: int | str) -> None:
+        """For a generation that was counted, and then refused."""
+        self._attempts[run, scope, turn] -= 1
+
 
 class Tenants:
     """The tenants of one fake; the default one exists from the start."""

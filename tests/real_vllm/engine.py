@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from conformance.systems import guard
@@ -10,6 +11,8 @@ from conformance.systems.servers import Server, ServerCommand
 HERE = Path(__file__).parent
 TOKENIZER = HERE.parent / "data" / "vllm" / "tokenizer.json"
 NAMES = ("tiny",)
+LENGTH = 1024
+"""Of the bodies that are compared, as they were recorded; in tokens."""
 START_SECONDS = 600
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",
@@ -18,17 +21,21 @@ OFFLINE = {
     "VLLM_TARGET_DEVICE": "cpu",
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    # Two threads wait for each other longer than so small a model computes.
+    "OMP_NUM_THREADS": "1",
 }
 FLAGS = (
     *(
-        "--max-model-len",
-        "1024",
         "--max-num-seqs",
         "8",
         "--enforce-eager",
+        "--distributed-executor-backend",
+        "uni",
         "--enable-server-load-tracking",
         "--enable-scale-out",
     ),
+    # On a CPU a prompt that is computed in parts ends the engine where the request has a seed.
+    "--no-enable-chunked-prefill",
     *("--enable-auto-tool-choice", "--tool-call-parser", "hermes", "--reasoning-parser", "qwen3"),
     # Without it a forced text would be free to begin with thoughts.
     *("--structured-outputs-config", '{"enable_in_reasoning": true}'),
@@ -44,7 +51,7 @@ def make_model(place: Path, folder: Path) -> Path:
     return model
 
 
-def start(place: Path, model: Path, files: Path) -> Server:
+def start(place: Path, model: Path, files: Path, names: Sequence[str] = NAMES, length: int = LENGTH) -> Server:
     """Blocks until it answers, a minute or two. Raises :class:`conformance.systems.servers.SystemNotStarted`."""
     home = files / "home"
     home.mkdir()
@@ -53,7 +60,8 @@ def start(place: Path, model: Path, files: Path) -> Server:
             name="vLLM",
             command=[
                 *(str(place / "bin" / "python"), "-m", "vllm.entrypoints.cli.main", "serve", str(model)),
-                *("--served-model-name", *NAMES, "--host", "127.0.0.1", "--port", "{port}"),
+                *("--served-model-name", *names, "--host", "127.0.0.1", "--port", "{port}"),
+                *("--max-model-len", str(length), "--max-num-batched-tokens", str(length)),
                 *FLAGS,
             ],
             env=guard.environment(home, OFFLINE),

@@ -30,7 +30,7 @@ def main(tokenizer: Path, template: Path, folder: Path) -> None:
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=32,
-        max_position_embeddings=8192,
+        max_position_embeddings=131072,
         eos_token_id=END_OF_TURN,
         tie_word_embeddings=True,
     )

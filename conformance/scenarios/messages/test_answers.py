@@ -58,8 +58,7 @@ class Heard:
 
 async def hear_all(scene: Scene) -> list[Heard]:
     """Each shape in each way; the ways one after the other, so that the rows of a scope stand in their order."""
-    script = playbook()
-    await scene.script(script)
+    script = await scene.script_shapes(playbook())
     named = list(enumerate(script["scopes"]))
     replies: dict[str, list[Reply]] = {}
     for way, keys in WAYS.items():

@@ -54,8 +54,7 @@ def playbook() -> Playbook:
 
 async def told(scene: Scene, *asks: Callable[[str], Awaitable[Any]]) -> list[list[Told]]:
     """Each shape asked for in each of these ways; a list of answers a way. An ask gets the task."""
-    script = playbook()
-    await scene.script(script)
+    script = await scene.script_shapes(playbook())
     scopes = range(len(script["scopes"]))
     answers = [[await ask(scene.task(scope=scope)) for scope in scopes] for ask in asks]
     rows = await scene.ledger()
