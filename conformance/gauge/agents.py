@@ -54,6 +54,10 @@ class Agents:
         """Whether the system claims to take such a call. A model that is no route of the suite's is always tried."""
         return self._unclaimed(model, stream, session) is None
 
+    def why_not(self, model: str) -> str | None:
+        """Why the system takes no calls of a model, or None where it does."""
+        return self._unclaimed(model, stream=False, session=True)
+
     def claims(self, *, model: str = MODEL, stream: bool = False, session: bool = True) -> None:
         """Before each call, and each agent. Raises NotOurs where it does not: the scenario cannot be played to it."""
         self.calls_made += 1

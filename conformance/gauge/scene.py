@@ -85,6 +85,12 @@ class Scene(Agents):
             await self.script(playbook)
         return playbook
 
+    def renders_as_sampled(self) -> bool:
+        """Whether a faithful playbook is: a real engine writes its text in tokens of its own."""
+        if self.engine.is_real:
+            self.left_out = "a real engine does not sample as its template renders"
+        return not self.engine.is_real
+
     # Who speaks
 
     async def ask(self, task: str | list[JSON] | None = None, **call: JSON) -> Reply:

@@ -52,10 +52,10 @@ class EngineLate(SystemFailed):
 class FakeEngine:
     """A running fake vLLM. ``close`` blocks for some milliseconds and is for fixtures."""
 
-    def __init__(self, url: str, server: Server | None = None, patience: float = 1.0) -> None:
-        """Without a ``server`` it is one that somebody else runs. ``patience`` multiplies what is waited for rows."""
+    def __init__(self, url: str, server: Server | None = None, *, is_real: bool = False) -> None:
+        """Without a ``server`` it is one that somebody else runs. ``is_real``: a recorder, before a real vLLM."""
         self.url = url
-        self._patience = patience
+        self.is_real = is_real
         self._server = server
 
     def address(self, tenant: str) -> str:
@@ -111,7 +111,7 @@ class FakeEngine:
         seconds: float = 20.0,
     ) -> list[Row]:
         """The rows in that state, as soon as there are ``count`` of them. Raises :class:`EngineLate`."""
-        seconds *= self._patience
+        seconds *= REAL_PATIENCE if self.is_real else 1
         query = _query(tenant=tenant, run=run, state=state, count=count, timeout=seconds)
         answer = await self._ask("GET", "/_fake/wait" + query, seconds=seconds + 5, accepted=(200, 408))
         if answer.status == 408:
@@ -173,10 +173,10 @@ def start_recorder(files: Path, url: str, *, port: int = 0) -> FakeEngine:
     Raises :class:`conformance.systems.servers.SystemNotStarted`.
     """
     module = ("fakes.recorder", "--engine", url)
-    return _started("the recorder of a real vLLM", module, files, port, REAL_PATIENCE)
+    return _started("the recorder of a real vLLM", module, files, port, is_real=True)
 
 
-def _started(name: str, module: Sequence[str], files: Path, port: int, patience: float = 1.0) -> FakeEngine:
+def _started(name: str, module: Sequence[str], files: Path, port: int, *, is_real: bool = False) -> FakeEngine:
     plan = ServerCommand(
         name=name,
         command=[sys.executable, "-m", *module, "--port", "{port}"],
@@ -187,7 +187,7 @@ def _started(name: str, module: Sequence[str], files: Path, port: int, patience:
         deadline_seconds=DEADLINE_SECONDS,
     )
     server = Server(plan)
-    return FakeEngine(server.url, server, patience)
+    return FakeEngine(server.url, server, is_real=is_real)
 
 
 def port_for(profile: Profile) -> int:

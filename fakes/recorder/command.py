@@ -50,7 +50,7 @@ def main(argv: list[str]) -> int:
     from fakes.vllm.server import Server, announce_on_stdout, bound_socket
 
     world = build_world(tokenizer.load())
-    script = Script(PlaybookEngine(world.encoding, world.tenants))
+    script = Script(PlaybookEngine(world.encoding, world.tenants), engine)
     try:
         sock = bound_socket(args.host, args.port)
     except OSError as error:

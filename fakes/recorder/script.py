@@ -19,6 +19,8 @@ from fakes.vllm.sample import PromptTooLong, SampleRequest
 from fakes.vllm.tenants import TenantConfig
 
 CHOSEN = "structured_outputs"
+NEVER, ALWAYS = -100, 100
+"""vLLM's own bounds of a logit's bias. What the grammar forbids stays forbidden."""
 OWN_CHOICES = (CHOSEN, "response_format")
 
 
@@ -67,8 +69,10 @@ def _unspeakable(content: Content) -> str | None:
 class Script:
     """Finds what is due to a request by the tags in it, as the fake does."""
 
-    def __init__(self, engine: PlaybookEngine) -> None:
+    def __init__(self, engine: PlaybookEngine, real: RealEngine) -> None:
         self._engine = engine
+        never, always = dict.fromkeys(real.other_ends, NEVER), dict.fromkeys(real.markup, ALWAYS)
+        self._bias = {str(token): value for token, value in {**never, **always}.items()}
 
     def due(self, call: Call, endpoint: str, raw: object, prompt: str | None) -> Draw | None:
         """The turn that a request asks for, entered into its row. None where the engine has to judge it unforced.
@@ -100,9 +104,12 @@ class Script:
     def forced(self, body: bytes, raw: Mapping[str, object], draw: Draw) -> bytes:
         """The body with the text that is due as its only choice; what stands before stays as it is, byte by byte.
 
-        A call that names no seed gets one, so that an answer is a function of the same things as the fake's.
+        A call that names no seed gets one, so that an answer is a function of the same things as the fake's; and it
+        writes markup as tags and ends by the end of a turn, as playbooks mean it.
         """
         added: dict[str, object] = {CHOSEN: {"choice": [self._engine.words_of(draw)]}}
         if raw.get("seed") is None:
             added["seed"] = draw.seed()
+        if raw.get("logit_bias") is None:
+            added["logit_bias"] = self._bias
         return body.rstrip()[:-1] + b"," + json.dumps(added)[1:].encode()

@@ -31,15 +31,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The base URL of a vLLM with the tiny model; a skip says why there is none."""
+def real_place() -> Path:
+    """The environment that has vLLM; a skip says why there is none."""
+    place = Path(os.environ.get(PLACE_VARIABLE, ""))
+    if not (place / "bin" / "python").exists():
+        pytest.skip(os.environ.get(SKIP_VARIABLE, "vLLM is not installed; run ci/real-vllm"))
+    return place
+
+
+@pytest.fixture(scope="session")
+def real(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of a vLLM with the tiny model."""
     running = os.environ.get(URL_VARIABLE)
     if running:
         yield running
         return
-    place = Path(os.environ.get(PLACE_VARIABLE, ""))
-    if not (place / "bin" / "python").exists():
-        pytest.skip(os.environ.get(SKIP_VARIABLE, "vLLM is not installed; run ci/real-vllm"))
+    place: Path = request.getfixturevalue("real_place")
     files = tmp_path_factory.mktemp("vllm")
     try:
         model = engine.make_model(place, files)

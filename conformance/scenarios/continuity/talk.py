@@ -42,8 +42,11 @@ BY_PREFIX = Transport("spliced", "spliced", "continuity-prefix-chat")
 
 
 def transports(scene: Scene) -> list[Transport]:
-    """Those that the proxy declares."""
-    return [each for each in (BY_COMPLETIONS, BY_PREFIX) if each.capability in scene.proxy.capabilities]
+    """Those that the proxy declares, and that lead to an engine here."""
+    declared = [each for each in (BY_COMPLETIONS, BY_PREFIX) if each.capability in scene.proxy.capabilities]
+    without = {each: scene.why_not(each.model) for each in declared}
+    scene.left_out = next(filter(None, without.values()), scene.left_out)
+    return [each for each, why in without.items() if why is None]
 
 
 def tongue(capability: str) -> Tongue:

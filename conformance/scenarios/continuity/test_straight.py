@@ -53,9 +53,12 @@ async def test_a_conversation_goes_on_in_its_own_tokens(scene: Scene, check: Che
     if BY_COMPLETIONS in transports(scene):
         talk = Talk(scene, BY_COMPLETIONS.model, BY_COMPLETIONS.tenant, PLAIN)
         heard, _ = await spoken(talk)
+        generated = [len(row["generation_token_ids"]) for row in await talk.rows()]
         for turn, (mine, usual) in enumerate(zip(heard, as_usual, strict=True)):
             identity = "CON-008" if turn % 2 == 1 else "CON-007"
             check.equal(identity, expected=_content(usual), seen=_content(mine), where=f"turn {turn}")
+            if len(generated) == len(heard):
+                check.equal(identity, expected=generated[turn], seen=mine.counts[1], where=f"turn {turn}, its tokens")
 
 
 async def _judge(scene: Scene, check: Check, transport: Transport) -> None:
@@ -87,5 +90,5 @@ def _judge_what_is_new(check: Check, rows: list[Row], plain: list[list[int]], wh
 
 
 def _content(heard: Heard) -> JSON:
-    """Without the prompt's count, which is that of other tokens."""
-    return [heard.text, heard.reasoning, [list(call[1:]) for call in heard.calls], heard.counts[1]]
+    """Without its counts, which are those of other tokens."""
+    return [heard.text, heard.reasoning, [list(call[1:]) for call in heard.calls]]

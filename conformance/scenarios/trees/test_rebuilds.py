@@ -53,7 +53,8 @@ async def test_the_agents_of_one_claude_code_session_are_never_mixed(
         others = [truth[record["uuid"]] for record, of in found if of != scope]
         check.that("TRE-010", placing.apart(answer, own, others), f"the agent of scope {scope}")
     check.that("TRE-010", never_wrong(answer, truth))
-    check.that("TRE-011", _root_is_clean(answer, [truth[record["uuid"]] for record, scope in found if scope == 0]))
+    if scene.renders_as_sampled():
+        check.that("TRE-011", _root_is_clean(answer, [truth[record["uuid"]] for record, scope in found if scope == 0]))
     nameless = [(_without_agents(record), scope) for record, scope in found]
     check.that("TRE-014", triples.withheld(await rebuild.ask({"sessions": [_envelope(scene.session(), nameless)]})))
 
@@ -84,7 +85,8 @@ async def test_an_opencode_tree_is_rebuilt_as_a_tree(
     order = (second, scene.session(), first)
     answer = await rebuild.ask({"sessions": [_envelope(session, found[session]) for session in order]})
     root = [truth[record["uuid"]] for record, _ in found[scene.session()]]
-    check.that("TRE-012", _root_is_clean(answer, root))
+    if scene.renders_as_sampled():
+        check.that("TRE-012", _root_is_clean(answer, root))
     for child in (first, second):
         own = [truth[record["uuid"]] for record, _ in found[child]]
         # What was said before the second task may be rendered anew, so that there may be two.
