@@ -88,7 +88,7 @@ async def scene(request: pytest.FixtureRequest, world: "World", proxy: "ProxyUnd
     case = request.node.stash.get(CASE, None)
     if case is not None:
         case.evidence_of.append(scene)
-        case.left_out = lambda: scene.left_out
+        case.left_out = scene.without
     yield scene
     await scene.close()
 

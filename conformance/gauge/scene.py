@@ -190,6 +190,10 @@ class Scene(Agents):
         rows = await self.engine.ledger(tenant=tenant, run=self.run)
         return rows if everything else [row for row in rows if row["endpoint"] in ("chat", "completions", "generate")]
 
+    def without(self) -> str | None:
+        """``left_out``, of this scene and of those at other proxies."""
+        return next(filter(None, (scene.left_out for scene in (self, *self._elsewhere))), None)
+
     async def evidence(self) -> dict[str, JSON]:
         """All that was said, sampled and recorded, for the report. Never raises: what cannot be had is said so."""
         records = await self._all_records()

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from conformance.gauge.check import Check
-from conformance.gauge.covers import covers
+from conformance.gauge.covers import covers, scripted
 from conformance.gauge.scene import Record, Row, Scene
 from conformance.gauge.world import World
 from conformance.oracle import records
@@ -14,6 +14,7 @@ from conformance.scenarios.concurrency.crowd import TURNS, Talk, play
 RUNS = 4
 
 
+@scripted("its crowd is for an engine that answers at once")
 @covers("CNC-001", "CNC-002")
 async def test_256_conversations_of_2_turns_at_once(scene: Scene, world: World, check: Check) -> None:
     scenes = [scene, *(Scene(scene.engine, scene.proxy, world.next_run()) for _ in range(1, RUNS))]
