@@ -32,6 +32,7 @@ app.command()(catalogue.schema)
 for started_by_cli, name in (
     (elsewhere.proxy, "proxy"),
     (elsewhere.fake_vllm, "fake-vllm"),
+    (elsewhere.engine_recorder, "engine-recorder"),
     (elsewhere.rebuild, "rebuild"),
     (elsewhere.rollout, "rollout"),
 ):

@@ -9,6 +9,10 @@ def fake_vllm() -> None:
     """Start a vLLM look-alike with deterministic tokens and a ledger (trackgauge fake-vllm --help)."""
 
 
+def engine_recorder() -> None:
+    """Stand before a real vLLM and keep the same ledger of it (trackgauge engine-recorder --help)."""
+
+
 def rebuild() -> None:
     """Rebuild rollouts from captured sessions, JSON lines in and out (trackgauge rebuild --help)."""
 
