@@ -10,6 +10,8 @@ from typing import Any, Literal
 import orjson
 import pytest
 
+from fakes.harnesses.conversation import Conversation
+
 RECORDINGS = Path(__file__).parents[2] / "data" / "openhands"
 
 
@@ -141,3 +143,11 @@ def completion(
 def error(status: int, message: str = "it broke", **headers: str) -> Reply:
     body = {"error": {"message": message, "type": "x", "param": None, "code": status}}
     return Reply(status=status, body=orjson.dumps(body), headers=tuple(headers.items()))
+
+
+def same_account(talk: Conversation, seen: list[Seen]) -> None:
+    """The exchanges tell what arrived, byte for byte."""
+    told = [exchange.request for exchange in talk.all_exchanges]
+    assert [(one.method, one.path, list(one.headers), one.body) for one in told] == [
+        (one.method, one.path, one.headers, one.body) for one in seen
+    ]

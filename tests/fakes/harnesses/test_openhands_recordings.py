@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from fakes.harnesses.conversation import Conversation
 from fakes.harnesses.openhands_nv import OpenHandsNV
 from fakes.harnesses.openhands_sdk import OpenHandsSDK
-from tests.fakes.harnesses.conftest import RECORDINGS, Reply, Seen, Serve, completion, error
+from tests.fakes.harnesses.conftest import RECORDINGS, Reply, Seen, Serve, completion, error, same_account
+from tests.fakes.harnesses.recorded_form import departures, head_departures
 
 pytestmark = pytest.mark.anyio
 
@@ -165,28 +165,19 @@ def test_the_comparison_sees_every_kind_of_difference(seen: Any, shape: Any) -> 
     assert differences_of(seen, shape) != []
 
 
-def differences_of(seen: Any, shape: Any, at: str = "body") -> list[str]:
+def differences_of(seen: Any, shape: Any) -> list[str]:
     """Where a request departs from the recorded form."""
+    return departures(seen, shape, _own_forms)
+
+
+def _own_forms(seen: Any, shape: Any, at: str) -> list[str] | None:
     if shape == "<text>":
         return [] if isinstance(seen, str) and seen else [f"{at}: expected a text, seen {seen!r}"]
     if shape == "<json-schema>":
         return [] if isinstance(seen, dict) else [f"{at}: expected a schema, seen {seen!r}"]
     if isinstance(shape, str) and shape.startswith("<json-string"):
         return _json_string_differences(seen, shape, at)
-    if type(seen) is not type(shape):
-        return [f"{at}: expected {shape!r}, seen {seen!r}"]
-    if isinstance(shape, dict):
-        if list(seen) != list(shape):
-            return [f"{at}: expected keys {list(shape)}, seen {list(seen)}"]
-        return [found for key in shape for found in differences_of(seen[key], shape[key], f"{at}.{key}")]
-    if isinstance(shape, list):
-        if len(seen) != len(shape):
-            return [f"{at}: expected {len(shape)} items, seen {len(seen)}"]
-        pairs = enumerate(zip(seen, shape, strict=True))
-        return [found for n, (one, other) in pairs for found in differences_of(one, other, f"{at}[{n}]")]
-    if at.endswith("prompt_cache_key"):
-        return []
-    return [] if seen == shape else [f"{at}: expected {shape!r}, seen {seen!r}"]
+    return [] if at.endswith("prompt_cache_key") and type(seen) is type(shape) else None
 
 
 def _json_string_differences(seen: Any, shape: str, at: str) -> list[str]:
@@ -201,18 +192,7 @@ def _json_string_differences(seen: Any, shape: str, at: str) -> list[str]:
 
 
 def head_differences(seen: Seen, request: dict[str, Any]) -> list[str]:
-    if (seen.method, seen.path) != (request["method"], request["path"]):
-        return [f"expected {request['method']} {request['path']}, seen {seen.method} {seen.path}"]
-    names, wanted = [name for name, _ in seen.headers], [name for name, _ in request["headers"]]
-    if names != wanted:
-        return [f"expected headers {wanted}, seen {names}"]
-    own = {"Host", "Content-Length", "Authorization", "x-litellm-session-id"}
-    pairs = zip(seen.headers, request["headers"], strict=True)
-    return [
-        f"{name}: expected {want!r}, seen {got!r}"
-        for (name, got), (_, want) in pairs
-        if name not in own and got != want
-    ]
+    return head_departures(seen, request, {"Host", "Content-Length", "Authorization", "x-litellm-session-id"})
 
 
 def conversations_in(seen: list[Seen]) -> list[tuple[int, int]]:
@@ -234,11 +214,3 @@ def recorded_conversations(name: str) -> list[tuple[int, int]]:
 def _numbered(pairs: list[tuple[Any, Any]]) -> list[tuple[int, int]]:
     numbers: dict[Any, int] = {}
     return [(numbers.setdefault(a, len(numbers)), numbers.setdefault(b, len(numbers))) for a, b in pairs]
-
-
-def same_account(talk: Conversation, seen: list[Seen]) -> None:
-    """The exchanges tell what arrived, byte for byte."""
-    told = [exchange.request for exchange in talk.all_exchanges]
-    assert [(one.method, one.path, list(one.headers), one.body) for one in told] == [
-        (one.method, one.path, one.headers, one.body) for one in seen
-    ]

@@ -15,8 +15,8 @@ import pytest
 
 from tests.fakes.harnesses.claude_code.messages import agent_of
 from tests.fakes.harnesses.claude_code.plays import Play, plays
-from tests.fakes.harnesses.conftest import Seen, Serve
-from tests.fakes.harnesses.test_openhands_recordings import same_account
+from tests.fakes.harnesses.conftest import Seen, Serve, same_account
+from tests.fakes.harnesses.recorded_form import departures
 
 pytestmark = pytest.mark.anyio
 
@@ -107,6 +107,10 @@ def differences(pairs: Sequence[tuple[Seen, Recorded]], play: Play) -> list[str]
 
 def differences_of(seen: Any, shape: Any, at: str = "body") -> list[str]:
     """Where a request departs from the recorded form."""
+    return departures(seen, shape, _own_forms, at)
+
+
+def _own_forms(seen: Any, shape: Any, at: str) -> list[str] | None:
     if isinstance(shape, str) and (length := re.fullmatch(r"<text:(\d+) chars>", shape)):
         as_told = isinstance(seen, str) and bool(seen) == bool(int(length[1]))
         return [] if as_told else [f"{at}: expected {shape}, seen {seen!r}"]
@@ -115,18 +119,7 @@ def differences_of(seen: Any, shape: Any, at: str = "body") -> list[str]:
         return [] if keys == wanted else [f"{at}: expected {wanted}, seen {keys}"]
     if isinstance(shape, dict) and "input_schema" in shape:
         return _tool_differences(seen, shape, at)
-    if type(seen) is not type(shape):
-        return [f"{at}: expected {shape!r}, seen {seen!r}"]
-    if isinstance(shape, dict):
-        if list(seen) != list(shape):
-            return [f"{at}: expected keys {list(shape)}, seen {list(seen)}"]
-        return [found for key in shape for found in differences_of(seen[key], shape[key], f"{at}.{key}")]
-    if isinstance(shape, list):
-        if len(seen) != len(shape):
-            return [f"{at}: expected {len(shape)} items, seen {len(seen)}"]
-        pairs = enumerate(zip(seen, shape, strict=True))
-        return [found for n, (one, other) in pairs for found in differences_of(one, other, f"{at}[{n}]")]
-    return [] if seen == shape else [f"{at}: expected {shape!r}, seen {seen!r}"]
+    return None
 
 
 def _tool_differences(seen: Any, shape: Any, at: str) -> list[str]:

@@ -6,10 +6,8 @@ by name. Text lengths and tool schemas are free. Requests are compared session b
 """
 
 import json
-import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +16,23 @@ from fakes.harnesses.conversation import Conversation
 from fakes.harnesses.exchanges import Sent
 from fakes.harnesses.opencode import Attachment, OpenCode
 from tests.fakes.harnesses.conftest import Reply, Seen, Serve, error
+from tests.fakes.harnesses.opencode.comparison import (
+    RECORDINGS,
+    body_differences,
+    by_session,
+    differences_of,
+    families,
+    head_differences,
+    recorded,
+    recorded_by_session,
+    recorded_families,
+    text_length,
+    tool_differences,
+)
 from tests.fakes.harnesses.opencode.conftest import DONE, OVERFLOW, Answer, Script, first_child, kind_of, streamed
 
 pytestmark = pytest.mark.anyio
 
-RECORDINGS = Path(__file__).parents[3] / "data" / "opencode"
 CONVERSATIONS = {
     "plain": "cli_basic",
     "parallel tools": "cli_parallel",
@@ -58,11 +68,6 @@ LIMITS: dict[str, Any] = {"model": "mock-model", "context": 32768, "output": 409
 SMALL_WINDOW: dict[str, Any] = {"context": 16000, "output": 2000, "tool_results": {"bash": "x" * 7893}}
 FULL = 15157
 """The usage that the recorded server reported on the answer before the compaction; all others were below 14,000."""
-
-
-def recorded(name: str) -> list[dict[str, Any]]:
-    requests: list[dict[str, Any]] = json.loads((RECORDINGS / f"{name}.json").read_text())["requests"]
-    return requests
 
 
 def answers(name: str, **of_call: Any) -> list[list[Answer]]:
@@ -106,14 +111,9 @@ def _filled(shape: Any) -> Any:
     """A value of the recorded form, with text of the recorded length."""
     if isinstance(shape, dict):
         return {key: _filled(value) for key, value in shape.items()}
-    if isinstance(shape, str) and (length := _length(shape)) is not None:
+    if isinstance(shape, str) and (length := text_length(shape)) is not None:
         return "x" * length
     return shape
-
-
-def _length(shape: str) -> int | None:
-    found = re.fullmatch(r"<text:(\d+) chars>", shape)
-    return None if found is None else int(found[1])
 
 
 Drive = Callable[[OpenCode], Awaitable[list[Conversation]]]
@@ -276,108 +276,3 @@ def test_the_comparison_sees_a_missing_tool_and_a_header_out_of_place() -> None:
     same = Sent(method=one["method"], path=one["path"], headers=tuple(names))
     turned = Sent(method=one["method"], path=one["path"], headers=tuple(names[::-1]))
     assert (head_differences(same, one), bool(head_differences(turned, one))) == ([], True)
-
-
-def body_differences(seen: Any, shape: Any) -> list[str]:
-    """Where a body departs from the recorded form; tools are compared by their names and the form around them."""
-    offered = tool_differences(seen["tools"], shape["tools"]) if "tools" in seen and "tools" in shape else []
-    if list(seen) != list(shape):
-        return [f"expected keys {list(shape)}, seen {list(seen)}"]
-    return [*offered, *differences_of({**seen, "tools": None}, {**shape, "tools": None})]
-
-
-_SAME_TOOLS = re.compile(r"<same as first tools list in this file: (\d+) tools>")
-
-
-def tool_differences(seen: Any, shape: Any) -> list[str]:
-    names = [tool["function"]["name"] for tool in seen]
-    if isinstance(shape, str):
-        same = _SAME_TOOLS.fullmatch(shape)
-        return [] if same is not None and len(names) == int(same[1]) else [f"expected {shape}, seen {len(names)} tools"]
-    wanted = [tool if isinstance(tool, str) else tool["function"]["name"] for tool in shape]
-    if names != wanted:
-        return [f"expected tools {wanted}, seen {names}"]
-    pairs = [(mine, theirs) for mine, theirs in zip(seen, shape, strict=True) if not isinstance(theirs, str)]
-    forms = [(_keys(mine), _keys(theirs)) for mine, theirs in pairs]
-    return [f"expected a tool of the form {theirs}, seen {mine}" for mine, theirs in forms if mine != theirs]
-
-
-def _keys(tool: dict[str, Any]) -> tuple[list[str], ...]:
-    return list(tool), list(tool["function"]), list(tool["function"]["parameters"])
-
-
-def differences_of(seen: Any, shape: Any, at: str = "body") -> list[str]:
-    """Where a value departs from the recorded form."""
-    if isinstance(shape, str) and (length := _length(shape)) is not None:
-        return (
-            [] if isinstance(seen, str) and bool(seen) == bool(length) else [f"{at}: expected {shape}, seen {seen!r}"]
-        )
-    if isinstance(shape, dict) and "__json_string__" in shape:
-        return _json_string_differences(seen, shape["keys"], at)
-    if type(seen) is not type(shape):
-        return [f"{at}: expected {shape!r}, seen {seen!r}"]
-    if isinstance(shape, dict):
-        if list(seen) != list(shape):
-            return [f"{at}: expected keys {list(shape)}, seen {list(seen)}"]
-        return [found for key in shape for found in differences_of(seen[key], shape[key], f"{at}.{key}")]
-    if isinstance(shape, list):
-        if len(seen) != len(shape):
-            return [f"{at}: expected {len(shape)} items, seen {len(seen)}"]
-        pairs = enumerate(zip(seen, shape, strict=True))
-        return [found for n, (one, other) in pairs for found in differences_of(one, other, f"{at}[{n}]")]
-    return [] if seen == shape else [f"{at}: expected {shape!r}, seen {seen!r}"]
-
-
-def _json_string_differences(seen: Any, keys: Any, at: str) -> list[str]:
-    try:
-        value = json.loads(seen)
-    except (TypeError, ValueError):
-        return [f"{at}: expected JSON, seen {seen!r}"]
-    if json.dumps(value, separators=(",", ":"), ensure_ascii=False) != seen:
-        return [f"{at}: expected compact JSON, seen {seen!r}"]
-    return differences_of(value, keys, at)
-
-
-def head_differences(seen: Sent, request: dict[str, Any]) -> list[str]:
-    if (seen.method, seen.path) != (request["method"], request["path"]):
-        return [f"expected {request['method']} {request['path']}, seen {seen.method} {seen.path}"]
-    names, wanted = [name for name, _ in seen.headers], [name for name, _ in request["headers"]]
-    if names != wanted:
-        return [f"expected headers {wanted}, seen {names}"]
-    own = {"Host", "Content-Length", "Authorization", "x-session-id", "x-session-affinity", "x-parent-session-id"}
-    pairs = zip(seen.headers, request["headers"], strict=True)
-    return [
-        f"{name}: expected {want!r}, seen {got!r}"
-        for (name, got), (_, want) in pairs
-        if name not in own and got != want
-    ]
-
-
-def by_session(requests: list[Sent]) -> list[list[Sent]]:
-    grouped: dict[str | None, list[Sent]] = {}
-    for request in requests:
-        grouped.setdefault(request.header("x-session-id"), []).append(request)
-    return list(grouped.values())
-
-
-def recorded_by_session(name: str) -> list[list[dict[str, Any]]]:
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for request in recorded(name):
-        grouped.setdefault(dict(map(tuple, request["headers"]))["x-session-id"], []).append(request)
-    return list(grouped.values())
-
-
-def families(requests: list[Sent]) -> set[tuple[int, ...]]:
-    return set(_numbered({name.lower(): value for name, value in request.headers} for request in requests))
-
-
-def recorded_families(name: str) -> set[tuple[int, ...]]:
-    return set(_numbered(dict(map(tuple, request["headers"])) for request in recorded(name)))
-
-
-def _numbered(heads: Iterator[dict[str, str]] | Any) -> Iterator[tuple[int, ...]]:
-    """Per request the session, the affinity and the parent it names, numbered by first appearance."""
-    numbers: dict[str | None, int] = {None: 0}
-    for head in heads:
-        named = (head.get(name) for name in ("x-session-id", "x-session-affinity", "x-parent-session-id"))
-        yield tuple(numbers.setdefault(one, len(numbers)) for one in named)
