@@ -73,7 +73,8 @@ def repro(
 ) -> None:
     """Play the scenarios of one requirement, or one scenario, alone. Further arguments go to pytest (--tb=short, …).
 
-    What else they reach is judged too. Exit status as for trackgauge run.
+    Exit status as for trackgauge run; of a requirement by that one alone, whatever its level and origin: what else its
+    scenarios reach is told and fails nothing.
     """
     from conformance.gauge.launch import HOLD, ReportFolderError, launch
     from conformance.gauge.repro import ALONE, NothingToPlay, selection

@@ -61,7 +61,8 @@ class Collected:
     def status(self) -> ExitStatus:
         if self.not_started is not None:
             return ExitStatus.NO_SYSTEM
-        return exit_status(self._judged(), self.errors, self.chosen.strict, nothing_ran=not self.results)
+        asked = [line for line in self._judged() if not self.chosen.asked or line.requirement in self.chosen.asked]
+        return exit_status(asked, self.errors, self.chosen.strict, nothing_ran=not asked)
 
     def _judged(self) -> list[Result]:
         """The lines, with what only the whole run can tell: which of the listed failures are stale."""

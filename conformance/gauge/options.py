@@ -18,6 +18,7 @@ from conformance.systems.tables import ProfileError
 class Chosen:
     """What this run judges and by what. ``catalogue`` may be cut to a frozen set; ``whole`` never is.
 
+    ``asked`` are the only requirements that the run stands or falls by, whatever their level; all where it is empty.
     ``whole_run`` says that no option narrows the run to some of the scenarios.
     """
 
@@ -25,6 +26,7 @@ class Chosen:
     catalogue: Catalogue
     whole: Catalogue
     covering: frozenset[str]
+    asked: frozenset[str]
     smoke: bool
     strict: bool
     with_project: bool
@@ -50,6 +52,9 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption("--requirements", default=None, metavar="SET", help="judge by a frozen set, like 2026-12")
     group.addoption(
         "--covering", default="", metavar="IDS", help="only scenarios that judge one of these: STR-007,CAP-002 or STR"
+    )
+    group.addoption(
+        "--judging", default="", metavar="IDS", help="only these can fail the run, whatever their level and origin"
     )
     group.addoption("--smoke", action="store_true", help="with --covering: the smoke scenarios too")
     group.addoption("--strict-levels", action="store_true", help="SHOULD and MAY fail the run too")
@@ -96,13 +101,15 @@ def judge_options(config: pytest.Config) -> Chosen:
     except (CatalogueError, ProfileError) as error:
         raise pytest.UsageError(str(error)) from None
     report = config.getoption("--report")
+    asked = _named(config.getoption("--judging"), whole, "--judging")
     return Chosen(
         profiles=profiles,
         catalogue=catalogue,
         whole=whole,
-        covering=_covering(config.getoption("--covering"), whole),
+        covering=_named(config.getoption("--covering"), whole, "--covering"),
+        asked=asked,
         smoke=config.getoption("--smoke"),
-        strict=config.getoption("--strict-levels"),
+        strict=config.getoption("--strict-levels") or bool(asked),
         with_project=config.getoption("--with-project"),
         engine=config.getoption("--engine"),
         real_engine=config.getoption("--real-engine"),
@@ -115,11 +122,11 @@ def judge_options(config: pytest.Config) -> Chosen:
     )
 
 
-def _covering(text: str, whole: Catalogue) -> frozenset[str]:
+def _named(text: str, whole: Catalogue, option: str) -> frozenset[str]:
     wanted: set[str] = set()
     for word in filter(None, (part.strip() for part in text.split(","))):
         found = {word} if word in whole else {identity for identity in whole if whole[identity].family == word}
         if not found:
-            raise pytest.UsageError(f"--covering {word}: no such requirement or family; see trackgauge requirements")
+            raise pytest.UsageError(f"{option} {word}: no such requirement or family; see trackgauge requirements")
         wanted |= found
     return frozenset(wanted)

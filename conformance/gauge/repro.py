@@ -25,7 +25,8 @@ def selection(name: str, catalogue: Catalogue) -> list[str]:
     name with or without its ``[id]``, or a path of the user's own. Raises :class:`NothingToPlay`.
     """
     if _REQUIREMENT.fullmatch(name):
-        return [f"--covering={_checkable(name.upper(), catalogue)}"]
+        identity = _checkable(name.upper(), catalogue)
+        return [f"--covering={identity}", f"--judging={identity}"]
     file, _, function = name.partition("::")
     for place in (SCENARIOS / file, Path(file)):
         if function and place.is_file():

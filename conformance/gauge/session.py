@@ -118,6 +118,7 @@ class Session:
             },
             strict=chosen.strict,
             known=chosen.known,
+            asked=chosen.asked,
         )
         return Case(_scenario_name(item), covered, skipped, judge, self._folder)
 

@@ -16,7 +16,8 @@ from conformance.requirements.catalogue import Catalogue
 class Judge:
     """What is needed to turn rulings into lines.
 
-    ``own`` tells which systems answer for this project's own decisions (requirements of origin ``project``).
+    ``own`` tells which systems answer for this project's own decisions (requirements of origin ``project``). Where
+    ``asked`` names requirements, these gate and no others.
     """
 
     catalogue: Catalogue
@@ -25,6 +26,7 @@ class Judge:
     own: Mapping[SystemKind, bool]
     strict: bool
     known: Lists = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
 
     def settle(self, scenario: str, rulings: Iterable[Ruling], seconds: float, evidence: str | None) -> list[Result]:
         lines = [self._settle_one(scenario, ruling, seconds, evidence) for ruling in rulings]
@@ -34,6 +36,7 @@ class Judge:
         requirement = self.catalogue.get(ruling.requirement) or self.whole[ruling.requirement]
         kind = requirement.applies_to
         answers_for_it = requirement.gates_others or self.own.get(kind, True)
+        by_itself = may_gate(requirement.level, self.strict) and answers_for_it
         checked = ruling.checked
         told = checked is not None and ruling.verdict in (Verdict.PASS, Verdict.FAIL)
         return Result(
@@ -42,7 +45,7 @@ class Judge:
             scenario=scenario,
             system=self.names.get(kind, NOT_IN_PLAY),
             verdict=ruling.verdict,
-            gates=may_gate(requirement.level, self.strict) and answers_for_it,
+            gates=requirement.id in self.asked if self.asked else by_itself,
             expected=_short(checked.expected) if checked is not None and told else None,
             seen=_short(checked.seen) if checked is not None and told else None,
             where=checked.where if checked is not None and told else None,

@@ -4,8 +4,10 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from conformance.shapes.judging import Told, play, shapes
 from conformance.shapes.shape import Shape
@@ -13,7 +15,8 @@ from conformance.shapes.stage import stage
 from conformance.systems.profile import Profile
 
 COLUMNS = ("shape", "calls", "outcome", "sampled", "trained", "withheld", "excluded")
-WIDTH = 110
+WIDE = 240
+"""Columns of what is no terminal: a line of a file is as long as it is, and nothing is cut."""
 INTRODUCTION = """\
 # What becomes of a conversation, by its shape
 
@@ -34,9 +37,8 @@ def show(names: Sequence[str], *, markdown: bool, proxy: Profile | None = None, 
     if markdown:
         Console(soft_wrap=True, highlight=False).print(as_markdown(told), markup=False, end="")
     else:
-        console = Console()
-        console.width = max(console.width, WIDTH)
-        console.print(_table(told))
+        console = Console(highlight=False)
+        console.print(drawn(told, console.width if console.is_terminal else WIDE))
     for one in told:
         for fault in one.faults:
             progress.print(
@@ -69,6 +71,20 @@ def cells(one: Told) -> tuple[str, ...]:
 
 def _counts(one: Told) -> tuple[int, int, int]:
     return one.trained, one.withheld, one.excluded
+
+
+def drawn(told: Sequence[Told], width: int) -> Group | Table:
+    """A table, or where that is too wide two lines a shape: no number is ever cut."""
+    table = _table(told)
+    if Measurement.get(Console(width=WIDE), Console(width=WIDE).options, table).maximum <= width:
+        return table
+    return Group(*(Text("\n".join(_stacked(one)), style="red" if one.faults else "") for one in told))
+
+
+def _stacked(one: Told) -> tuple[str, str]:
+    name, calls, outcome, *counts = cells(one)
+    told = (f"{column} {count}" for column, count in zip(COLUMNS[3:], counts, strict=True))
+    return f"{name}: {outcome}", f"    calls {calls}   {'   '.join(told)}"
 
 
 def _table(told: Iterable[Told]) -> Table:

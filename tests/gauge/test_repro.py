@@ -13,6 +13,7 @@ from conformance.gauge.launch import SCENARIOS
 from conformance.gauge.repro import NothingToPlay, selection
 from conformance.requirements.catalogue import load
 from conformance.systems.servers import accepts
+from tests.gauge.suite import Suite
 
 CATALOGUE = load()
 SMOKE = "test_a_stream_is_well_formed_and_says_what_the_engine_said"
@@ -23,15 +24,15 @@ REPRO = [sys.executable, "-m", "conformance.cli", "repro"]
 @pytest.mark.parametrize(
     ("name", "chosen"),
     [
-        pytest.param("STR-002", "--covering=STR-002", id="a requirement"),
-        pytest.param("str-002", "--covering=STR-002", id="in small letters"),
+        pytest.param("STR-002", "--covering=STR-002 --judging=STR-002", id="a requirement"),
+        pytest.param("str-002", "--covering=STR-002 --judging=STR-002", id="in small letters"),
         pytest.param(f"{FILE}::{SMOKE}", f"{SCENARIOS}/{FILE}::{SMOKE}", id="as a report names it"),
         pytest.param(f"{FILE}::{SMOKE}[a-b]", f"{SCENARIOS}/{FILE}::{SMOKE}[a-b]", id="one of several"),
         pytest.param(SMOKE, f"{SCENARIOS}/{FILE}::{SMOKE}", id="by its bare name"),
     ],
 )
 def test_a_requirement_and_a_scenario_can_be_named(name: str, chosen: str) -> None:
-    assert selection(name, CATALOGUE) == [chosen]
+    assert selection(name, CATALOGUE) == chosen.split()
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,24 @@ def test_an_unknown_id_ends_the_command_with_status_2(tmp_path: Path) -> None:
     done = subprocess.run([*REPRO, "STR-999"], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"), [("CAP-005", 1), ("CAP-002", 0), ("CAP-003", 1)], ids=["fails", "holds", "is left open"]
+)
+def test_the_requirement_that_was_asked_for_decides_alone_and_whatever_its_level(
+    suite: Suite, asked: str, status: int
+) -> None:
+    """CAP-005 is a SHOULD."""
+    ran = suite.run(
+        '@covers("CAP-001", "CAP-002", "CAP-005")\ndef test_it(check):\n'
+        '    check("CAP-001", False)\n    check("CAP-002", True)\n    check("CAP-005", False)\n'
+        '@covers("CAP-003", "CAP-006")\ndef test_open(check):\n    check.need("CAP-006", False)\n',
+        f"--covering={asked}",
+        f"--judging={asked}",
+    )
+    assert ran.status == status
+    assert [line["requirement"] for line in ran.lines if line.get("gates")] == [asked]
 
 
 @pytest.mark.parametrize("way", ["Enter", "Ctrl-C"])

@@ -1,12 +1,13 @@
 """The named shapes: each is played, and the printed table is the one that was written down."""
 
+import io
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from conformance.shapes.judging import shapes
-from conformance.shapes.show import as_markdown, played, show
+from conformance.shapes.judging import Told, shapes
+from conformance.shapes.show import WIDE, as_markdown, drawn, played, show
 from conformance.systems.profiles import find
 from tests.law.faults import faulty
 
@@ -30,3 +31,18 @@ def test_a_rebuild_with_a_fault_is_told_by_the_shape_it_gets_wrong(tmp_path: Pat
 
 def test_a_name_that_no_shape_has_is_a_usage_error() -> None:
     assert show(["no such shape"], markdown=False) == 2
+
+
+@pytest.mark.parametrize("width", [80, 120, WIDE])
+def test_no_number_is_cut_whatever_the_width(width: int) -> None:
+    every = [
+        Told(one, 12, "partial", "unresolved_siblings", 40_000, 30_000, 10_000, 10_000, ("a fault",))
+        for one in shapes()
+    ]
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(drawn(every, width))
+    text = console.export_text()
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for share in ("30000 (75 %)", "10000 (25 %)", "(unresolved_siblings)"):
+        assert text.count(share) >= len(every)
