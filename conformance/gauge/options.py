@@ -82,6 +82,9 @@ def add_options(parser: pytest.Parser) -> None:
         "can play is skipped, what asks no engine is left out",
     )
     group.addoption(
+        "--ray-cluster", default=None, metavar="HOST:PORT", help="a Ray cluster for scenarios that lose no node of it"
+    )
+    group.addoption(
         "--hold", action="store_true", help="keep everything running after a scenario in which something did not hold"
     )
     group.addoption("--first-run", type=int, default=0, help="with --engine: the number that runs are counted from")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from conformance.mutants.loader import install
 from conformance.mutants.patch import MutantError, load
+from conformance.mutants.workers import take_along
 
 COMMANDS = {
     "proxy": "conformance.reference.capture.command",
@@ -24,6 +25,7 @@ def main(argv: list[str]) -> int:
         if name not in mutants:
             raise MutantError(f"no mutant {name!r}; trackgauge mutants --list names them")
         install(mutants[name], Path(ran))
+        take_along(name, Path(ran))
     except MutantError as error:
         print(error, file=sys.stderr)  # noqa: T201 - a command entry point
         return 2

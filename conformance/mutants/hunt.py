@@ -19,6 +19,7 @@ from conformance.report import ndjson
 from conformance.report.results import Report, family_of
 from conformance.report.summary import ExitStatus
 from conformance.systems import routing
+from conformance.systems.cluster import Cluster
 from conformance.systems.engine import FakeEngine, start_engine
 from conformance.systems.guard import CannotRun
 
@@ -49,6 +50,15 @@ class Caught:
         return f"{self.mutant.name:<44} {self.mutant.violates}  {verdict}"
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What mutants have in common: the engine, what their runs are forked from, and a Ray cluster's address."""
+
+    engine: FakeEngine
+    nurseries: Nurseries
+    cluster: str | None = None
+
+
 def hunt(names: Sequence[str], jobs: int) -> int:
     """0 if all were killed, else 1. Prints a line a mutant as it is decided.
 
@@ -57,11 +67,13 @@ def hunt(names: Sequence[str], jobs: int) -> int:
     chosen = pick(names)
     survivors: list[Caught] = []
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with _engine() as engine, _nurseries(jobs) as nurseries, _pool(jobs) as pool:
-        files = files_by_requirement()
+    files = files_by_requirement()
+    plays = [files.get(mutant.violates, [SCENARIOS]) for mutant in chosen]
+    with _engine() as engine, _cluster(plays) as cluster, _nurseries(jobs) as nurseries, _pool(jobs) as pool:
+        stage = Shared(engine, nurseries, cluster)
         waiting = [
-            pool.submit(try_one, mutant, engine, block, files.get(mutant.violates, [SCENARIOS]), nurseries)
-            for block, mutant in enumerate(chosen)
+            pool.submit(try_one, mutant, stage, block, there)
+            for block, (mutant, there) in enumerate(zip(chosen, plays, strict=True))
         ]
         for count, done in enumerate(as_completed(waiting), start=1):
             caught = done.result()
@@ -136,7 +148,21 @@ def _engine() -> Iterator[FakeEngine]:
             engine.close()
 
 
-def try_one(mutant: Mutant, engine: FakeEngine, block: int, files: Sequence[Path], nurseries: Nurseries) -> Caught:
+@contextmanager
+def _cluster(plays: Sequence[Sequence[Path]]) -> Iterator[str | None]:
+    """The address of one Ray cluster for all mutants, each with workers of its own; None if no rollout runs on one."""
+    if not any(file.parent == SCENARIOS / "ray" for files in plays for file in files):
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        cluster = Cluster(Path(folder))
+        try:
+            yield cluster.address
+        finally:
+            cluster.close()
+
+
+def try_one(mutant: Mutant, stage: Shared, block: int, files: Sequence[Path]) -> Caught:
     """Run the scenarios that judge what the mutant violates, in ``files``, and the smoke scenarios against it."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         profile, ran = Path(folder, "mutant.toml"), Path(folder, "ran")
@@ -145,22 +171,23 @@ def try_one(mutant: Mutant, engine: FakeEngine, block: int, files: Sequence[Path
             "--system": profile,
             "--covering": mutant.violates,
             "--report": folder,
-            "--engine": engine.url,
+            "--engine": stage.engine.url,
             "--basetemp": Path(folder, "files"),
             "--first-run": block % RUN_BLOCKS * RUNS_PER_MUTANT,
+            **({} if stage.cluster is None else {"--ray-cluster": stage.cluster}),
         }
         arguments = [f"{name}={value}" for name, value in options.items()]
         places = list(dict.fromkeys(map(str, [SCENARIOS / SMOKE, *files])))
         switches = ("--smoke", "--no-drawings")
         words = ["-m", "e2e or ray", *switches, *arguments, *QUIET, *places]
         log = Path(folder, "run.log")
-        nursery = nurseries.get()
+        nursery = stage.nurseries.get()
         try:
             status = nursery.run(words, cwd=Path(folder), log=log, seconds=PATIENCE_SECONDS)
         except CannotRun as error:
             return Caught(mutant, str(error))
         finally:
-            nurseries.put(nursery)
+            stage.nurseries.put(nursery)
         if status is None:
             return Caught(mutant, f"its run did not end within {PATIENCE_SECONDS:g} s")
         report_file = Path(folder, "results.ndjson")

@@ -21,13 +21,18 @@ START_SECONDS = 120.0
 POLL_SECONDS = 0.05
 STARTED = "Ray runtime started"
 """What ``ray start`` writes when a node has joined; it has no other way of saying so."""
+STAYS = ("sh", "-c", '"$@" && exec sleep infinity', "node")
+"""Not ``ray start --block``: that ends a node wholly when one of its processes dies, as no real one does."""
 STORE_BYTES = 150_000_000
 
 
 class Cluster:
-    """A head node, started at once, and further nodes on demand. Blocks; raises :class:`SystemNotStarted`."""
+    """A head node, started at once, and further nodes on demand. Blocks; raises :class:`SystemNotStarted`.
 
-    def __init__(self, files: Path) -> None:
+    One that is there already, at ``address``, is used and left as it is.
+    """
+
+    def __init__(self, files: Path, address: str | None = None) -> None:
         """``files`` is an existing folder for logs."""
         self._files = files
         # Sockets are made below, and their paths must be short.
@@ -35,6 +40,9 @@ class Cluster:
         self._nodes: list[guard.Started] = []
         (self._place / "env").symlink_to(Path(sys.executable).parent.parent, target_is_directory=True)
         self.python = str(self._place / "env" / "bin" / Path(sys.executable).name)
+        if address is not None:
+            self.address = address
+            return
         try:
             head = self._start("--head", "--port=0", "--include-dashboard=false", f"--temp-dir={self._place / 'ray'}")
             self.address = self._address(head)
@@ -57,7 +65,8 @@ class Cluster:
         import psutil
 
         with suppress(psutil.NoSuchProcess):
-            found = psutil.Process(node.pid).children(recursive=True)
+            # Ray's own processes leave the command that started them, and come to the guard's supervisor.
+            found = psutil.Process(node.pid).parents()[0].children(recursive=True)
             return [child.pid for child in found if name is None or child.name() == name]
         return []
 
@@ -72,7 +81,7 @@ class Cluster:
         home = self._place / f"home-{number}"
         home.mkdir()
         env = {**guard.environment(home), "PATH": "/usr/bin:/bin", "TMPDIR": "/tmp", "RAY_USAGE_STATS_ENABLED": "0"}
-        words = [self.python, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats", "--num-cpus=2"]
+        words = [*STAYS, self.python, "-m", "ray.scripts.scripts", "start", "--disable-usage-stats", "--num-cpus=2"]
         # Ray takes 127.0.0.1 for the machine's own address; any other of the loopback stays what it is.
         sizes = [f"--node-ip-address=127.0.0.{number}", f"--object-store-memory={STORE_BYTES}"]
         log = self._files / f"node-{number}.log"

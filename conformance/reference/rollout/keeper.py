@@ -5,6 +5,9 @@ environment. Its stdin is the lifeline that only the task holds: when it ends, a
 command and all that descends from it get TERM, some grace, and KILL. What comes of the command is told in one line on
 the descriptor it is given: ``refused ERRNO``, ``left CODE`` where it ended by itself, or ``ended CODE`` after it was
 told to; the code is negative for a signal.
+
+It is two processes, since one can be killed too, as Ray kills what a worker has started: a keeper, and a warden that
+has forked it. Without its warden the keeper ends the command; what a keeper leaves behind its warden kills.
 """
 
 import ctypes
@@ -23,9 +26,29 @@ LONGEST_SECONDS = 3600.0
 """Of one wait, since a select takes no number that is as large as a grace may be."""
 
 
-def keep(command: list[str], told: int, grace: float) -> None:
-    """Returns when the last descendant is gone."""
+def ward(command: list[str], told: int, grace: float) -> int:
+    """The exit code of both: 0 unless the keeper did not come to its end."""
     libc = ctypes.CDLL(None)
+    libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    warden = os.getpid()
+    keeper = os.fork()
+    if keeper == 0:
+        libc.prctl(SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() == warden:
+            keep(command, told, grace, libc)
+        return 0
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: os.kill(keeper, signal.SIGTERM))
+    _, status = os.waitpid(keeper, 0)
+    while status and reaped(keeper)[1]:
+        to_all(signal.SIGKILL)
+        time.sleep(AGAIN_SECONDS)
+    return 1 if status else 0
+
+
+def keep(command: list[str], told: int, grace: float, libc: ctypes.CDLL) -> None:
+    """Returns when the last descendant is gone."""
     libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     awake = wakeups()
     child = begin(command, told, libc)
@@ -143,4 +166,4 @@ def tell(told: int, line: str) -> None:
 
 if __name__ == "__main__":
     os.set_inheritable(int(sys.argv[1]), False)
-    keep(sys.argv[3:], int(sys.argv[1]), float(sys.argv[2]))
+    sys.exit(ward(sys.argv[3:], int(sys.argv[1]), float(sys.argv[2])))

@@ -40,6 +40,8 @@ class Kept:
         self._heard = b""
         self._code: int | None = None
         self._refused: int | None = None
+        self._all_gone = False
+        self._gave_up = False
         self.by_itself = False
         """Whether it ended before anybody told it to; known once it has ended."""
 
@@ -49,16 +51,8 @@ class Kept:
         Raises CannotRun where it never began.
         """
         deadline = time.monotonic() + seconds
-        while self._code is None and self._refused is None and self._told >= 0:
-            # poll, not select: with a thousand rollouts in one process descriptors have high numbers.
-            waiting = select.poll()
-            waiting.register(self._told, select.POLLIN)
-            left = max(0.0, deadline - time.monotonic())
-            # In slices, since Ray's cancellation is only seen between two calls.
-            if waiting.poll(min(left, SLICE_SECONDS) * 1000):
-                self._hear(os.read(self._told, 64))
-            elif left <= SLICE_SECONDS:
-                return None
+        while self._code is None and self._refused is None and self._listen(deadline):
+            pass
         if self._refused is not None:
             raise CannotRun(os.strerror(self._refused))
         return self._code
@@ -70,34 +64,57 @@ class Kept:
         """
         if self._keeper.stdin is not None:
             self._keeper.stdin.close()
-        try:
-            self._keeper.wait(self._grace + MARGIN_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._keeper.kill()  # the kernel then kills the command
-            self._keeper.wait()
-        else:
-            self.by_itself = self.by_itself or self._keeper.returncode != 0
+        if not self._until_all_are_gone(self._grace + MARGIN_SECONDS):
+            self._kill_all()
+            self._until_all_are_gone(MARGIN_SECONDS)
+        self.by_itself = (self._keeper.wait() != 0 and not self._gave_up) or self.by_itself
         KEEPERS.discard(self._keeper.pid)
         if self._keeper.returncode:
             _kill_orphans()
-        try:
-            return self.ended(MARGIN_SECONDS)
-        except CannotRun:
-            return None
-        finally:
-            if self._told >= 0:
-                os.close(self._told)
-                self._told = -1
+        if self._told >= 0:
+            os.close(self._told)
+            self._told = -1
+        return self._code
+
+    def _until_all_are_gone(self, seconds: float) -> bool:
+        """Keeper and warden, who hold the other end and are the last to go; False where they do not in time."""
+        deadline = time.monotonic() + seconds
+        while self._listen(deadline):
+            pass
+        return self._told < 0 or self._all_gone
+
+    def _kill_all(self) -> None:
+        """For guards that do nothing any more, as when somebody has stopped them."""
+        self._gave_up = True
+        for pid in (*descendants(self._keeper.pid), self._keeper.pid):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
 
     def tail(self) -> str:
         """The end of what it wrote."""
         return tail_of(self.log)
 
+    def _listen(self, deadline: float) -> bool:
+        """A little while; False once nothing more is said, or the time is over."""
+        if self._told < 0 or self._all_gone:
+            return False
+        # poll, not select: with a thousand rollouts in one process descriptors have high numbers.
+        waiting = select.poll()
+        waiting.register(self._told, select.POLLIN)
+        left = max(0.0, deadline - time.monotonic())
+        # In slices, since Ray's cancellation is only seen between two calls.
+        if waiting.poll(min(left, SLICE_SECONDS) * 1000):
+            self._hear(os.read(self._told, 64))
+            return True
+        return left > SLICE_SECONDS
+
     def _hear(self, more: bytes) -> None:
         self._heard += more
         word, _, number = self._heard.decode().strip().partition(" ")
         if not more:
-            self._code = -signal.SIGKILL  # the keeper was killed, and the kernel killed the command
+            self._all_gone = True
+            if self._code is None and self._refused is None:
+                self._code = -signal.SIGKILL  # the keeper was killed, and the kernel killed the command
         elif self._heard.endswith(b"\n") and word == "refused":
             self._refused = int(number)
         elif self._heard.endswith(b"\n"):

@@ -28,6 +28,7 @@ from conformance.contract.rollouts import CancelRequest, RolloutRequest, TaskSta
 from conformance.reference.rollout import lifecycle
 from conformance.reference.rollout.backends import Dealer
 from conformance.reference.rollout.packing import packed, unpacked
+from conformance.reference.rollout.processes import adopt_orphans
 from conformance.reference.rollout.protocol import NoRequest, ended_by_others, line_of, not_begun, request_in
 
 JSON = Any
@@ -46,6 +47,7 @@ OPTIONS: dict[str, JSON] = {
 def rollout(request: bytes, backend: str | None) -> Iterator[JSON]:
     """The task. Nothing of the driver's environment, folder or path is in play."""
     asked = RolloutRequest.model_validate_json(request)
+    adopt_orphans()  # a worker has one task at a time
     yield {"pid": os.getpid(), "node": ray.get_runtime_context().get_node_id()}
     yield packed(lifecycle.run(asked, backend).model_dump(mode="json"))
 

@@ -11,8 +11,10 @@ from conformance.gauge.session import watch
 from conformance.gauge.world import World
 from conformance.scenarios.ray.driver import DRIVER_ONLY
 from conformance.systems.cluster import Cluster
+from conformance.systems.guard import Started
 from conformance.systems.runner import RunnerUnderTest
 
+NODE = "node"
 SCENARIO_SECONDS = 180
 """A cluster comes up within some seconds, and on a busy machine within many."""
 
@@ -24,10 +26,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+def cluster(
+    request: pytest.FixtureRequest, world: World, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """Of this run's own, or the one it was given if no node of it is to be lost."""
+    there = request.config.getoption("--ray-cluster")
+    loses = any(NODE in getattr(item, "fixturenames", ()) for item in request.session.items)
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"), None if loses else there)
     yield cluster
     cluster.close()
+
+
+@pytest.fixture
+def node(ray_runner: RunnerUnderTest, cluster: Cluster) -> Started:
+    """One more, which may be lost."""
+    return cluster.add_node()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Workers and nodes that are lost, and rollouts that are cancelled: failed, never reward 0, and nothing left behind."""
+"""Workers that are lost, and rollouts that are cancelled: failed, never reward 0, and nothing left behind."""
 
 import asyncio
 import os
@@ -8,12 +8,10 @@ from pathlib import Path
 from conformance.gauge.check import Check, Inconclusive
 from conformance.gauge.covers import covers
 from conformance.scenarios.spawn.puppets import Puppet
-from conformance.scenarios.spawn.rollouts import Rollouts, all_gone, is_lost, rollouts, verdict
-from conformance.systems.cluster import Cluster
+from conformance.scenarios.spawn.rollouts import SHELL, Rollouts, all_gone, is_lost, rollouts, verdict
 from conformance.systems.runner import Going, RunnerUnderTest
 
 LONG = 90.0
-ON_TWO_NODES = 8
 
 
 async def raised(asked: Rollouts) -> tuple[Going, list[Puppet]]:
@@ -48,8 +46,7 @@ async def test_a_worker_that_is_killed_is_a_failed_rollout_and_no_second_try(
         seen = {key: answer[key] for key in ("outcome", "withheld", "reward")}
         check("RAY-008", is_lost(answer), expected="failed, withheld, no reward", seen=seen)
         check.equal("RAY-009", expected=[], seen=await all_gone(cast), where="still there")
-        other, _, harness = await asked.raised(evaluation=verdict(0.5))
-        await harness.do("leave")
+        other = await asked.begin(proxy={}, harness=SHELL, evaluation=verdict(0.5))
         check.equal("RAY-011", expected=0.5, seen=(await other.answer(LONG))["reward"], where="the next rollout")
 
 
@@ -64,42 +61,3 @@ async def test_a_rollout_that_is_cancelled_tears_down_on_its_worker(
         seen = {key: answer[key] for key in ("outcome", "withheld", "reward")}
         check("RAY-012", is_lost(answer), expected="failed, withheld, no reward", seen=seen)
         check.equal("RAY-012", expected=[], seen=await all_gone(cast), where="still there")
-
-
-@covers("RAY-013", "RAY-014", "RAY-015", "RAY-016")
-async def test_a_node_that_is_lost_takes_its_own_rollouts_and_no_others(
-    ray_runner: RunnerUnderTest, cluster: Cluster, tmp_path: Path, check: Check
-) -> None:
-    node = await asyncio.to_thread(cluster.add_node)
-    async with rollouts(ray_runner, tmp_path) as asked:
-        going = [await asked.begin(evaluation=verdict(0.5)) for _ in range(ON_TWO_NODES)]
-        cast: dict[str, list[Puppet]] = {}
-        for _ in going:
-            proxy = await asked.next("proxy", LONG)
-            await proxy.do("listen")
-            harness = await asked.next("harness", LONG)
-            cast[proxy.told["cwd"]] = [proxy, harness]
-        nodes = {(await one.task(LONG))["node"] for one in going}
-        check.equal("RAY-016", expected=2, seen=len(nodes), where=f"nodes of {len(going)} rollouts")
-        if len(nodes) != 2:
-            raise Inconclusive("no rollout runs on the node that is to be lost")
-        there = set(cluster.processes(node))
-        lost = [one for one in going if one.tasks[0]["pid"] in there]
-        kept = [one for one in going if one not in lost]
-        await asyncio.to_thread(cluster.lose, node)
-        for one in lost:
-            answer = await one.answer(LONG)
-            seen = {key: answer[key] for key in ("outcome", "withheld", "reward")}
-            check("RAY-013", is_lost(answer), expected="failed, withheld, no reward", seen=seen)
-        gone = [puppet for one in lost for puppet in _cast_of(one, cast)]
-        check.equal("RAY-014", expected=[], seen=await all_gone(gone), where="still on the lost node")
-        for one in kept:
-            _, harness = _cast_of(one, cast)
-            await harness.do("leave")
-            reward = (await one.answer(LONG))["reward"]
-            check.equal("RAY-015", expected=0.5, seen=reward, where="on the other node")
-
-
-def _cast_of(going: Going, cast: dict[str, list[Puppet]]) -> list[Puppet]:
-    """Proxy and harness of a rollout, by the folder that it was given."""
-    return next(puppets for place, puppets in cast.items() if Path(place).is_relative_to(going.folder))

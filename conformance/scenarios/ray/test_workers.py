@@ -57,13 +57,14 @@ async def test_what_a_proxy_needs_comes_with_the_request(
     ray_runner: RunnerUnderTest, tmp_path: Path, check: Check
 ) -> None:
     async with rollouts(ray_runner, tmp_path) as asked:
-        going, proxy, harness = await asked.raised()
-        seen = {name: proxy.env.get(name) for name in VARIABLES}
+        going = await asked.begin()
+        proxy = await asked.come("proxy", going, LONG)
+        check.need("RAY-003", proxy is not None, expected="a proxy", seen="none was started")
+        env = {} if proxy is None else proxy.env
+        seen = {name: env.get(name) for name in VARIABLES}
         due = {"GAUGE_TARGET": MODEL, "GAUGE_ENGINE": f"{CLOSED_ADDRESS}/v1"}
         check.equal("RAY-003", expected=due, seen=seen, where="a proxy's environment")
-        await harness.do("leave")
-        await going.answer(LONG)
-        if any(name in proxy.env for name in DRIVER_ONLY):
+        if any(name in env for name in DRIVER_ONLY):
             raise Inconclusive("the worker has inherited the driver's environment")
 
 

@@ -96,10 +96,10 @@ class Rollouts:
             coming.cancel()  # left alone it would take a puppet that somebody else waits for
         return coming.result()
 
-    async def come(self, role: str, going: Going) -> Puppet | None:
+    async def come(self, role: str, going: Going, seconds: float = PATIENCE_SECONDS) -> Puppet | None:
         """The puppet that comes in that role; None where the rollout is answered before any does."""
-        answer = asyncio.create_task(going.answer())
-        coming = asyncio.create_task(self.puppets.next(role))
+        answer = asyncio.create_task(going.answer(2 * seconds))
+        coming = asyncio.create_task(self.puppets.next(role, seconds))
         await asyncio.wait((answer, coming), return_when=asyncio.FIRST_COMPLETED)
         for task in (answer, coming):
             task.cancel()

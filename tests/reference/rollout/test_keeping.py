@@ -81,6 +81,29 @@ def test_a_command_that_died_unheard_of_ended_by_itself(tmp_path: Path) -> None:
     assert (kept.end(), kept.by_itself) == (-signal.SIGKILL, True)
 
 
+@pytest.mark.parametrize("victim", ["keeper", "warden"])
+def test_a_guard_that_is_killed_leaves_nothing_of_its_command(tmp_path: Path, victim: str) -> None:
+    kept = start(tmp_path, f"{TELLS_ITS_CHILD} echo $PPID > keeper; echo $$ > pid; exec sleep 1000", grace=0.2)
+    pids = [number_in(tmp_path / name) for name in ("child", "pid")]
+    keeper = psutil.Process(number_in(tmp_path / "keeper"))
+    guards = {"keeper": keeper.pid, "warden": keeper.ppid()}
+    os.kill(guards[victim], signal.SIGKILL)
+    code = kept.ended(SOON_SECONDS)
+    assert (code in (-signal.SIGKILL, -signal.SIGTERM), kept.end(), kept.by_itself) == (True, code, True)
+    assert [pid for pid in pids if psutil.pid_exists(pid) and not is_gone(pid)] == []
+
+
+def test_guards_that_are_stopped_are_given_up_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "MARGIN_SECONDS", 0.2)
+    kept = start(tmp_path, f"{TELLS_ITS_CHILD} echo $PPID > keeper; exec sleep 1000", grace=0.1)
+    child = number_in(tmp_path / "child")
+    keeper = psutil.Process(number_in(tmp_path / "keeper"))
+    for guard in (keeper.pid, keeper.ppid()):
+        os.kill(guard, signal.SIGSTOP)
+    kept.end()
+    assert [is_gone(pid) for pid in (keeper.pid, child)] == [True, True]
+
+
 def test_what_cannot_be_run_is_said_with_the_reason(tmp_path: Path) -> None:
     kept = processes.start([str(tmp_path / "none")], env={}, cwd=tmp_path, log=tmp_path / "log", grace=1)
     with pytest.raises(processes.CannotRun, match="No such file or directory"):
