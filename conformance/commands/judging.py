@@ -24,13 +24,17 @@ def run(
             help="Only scenarios that reach these ids or families: STR-007,CAP. What else they reach is judged too.",
         ),
     ] = "",
-    strict: Annotated[bool, typer.Option(help="SHOULD and MAY fail the run too.")] = False,
-    with_project: Annotated[bool, typer.Option(help="This project's own decisions count for others too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="SHOULD and MAY fail the run too.")] = False,
+    with_project: Annotated[
+        bool, typer.Option("--with-project", help="This project's own decisions count for others too.")
+    ] = False,
     known_failures: Annotated[
         str | None,
         typer.Option(metavar="FILE|DIR|none", help="What the system is known to fail. Default: the list that ships."),
     ] = None,
-    write_known_failures: Annotated[bool, typer.Option(help="Write that list from this run; reasons stay.")] = False,
+    write_known_failures: Annotated[
+        bool, typer.Option("--write-known-failures", help="Write that list from this run; reasons stay.")
+    ] = False,
     report: Annotated[Path, typer.Option(help="The folder that the report goes to.")] = Path("report"),
 ) -> None:
     """Judge a system and write a report (index.html is for looking). Further arguments go to pytest (-k, -x, -n auto).
@@ -63,9 +67,14 @@ def repro(
         typer.Option(metavar="FILE|NAME", help="Profile of the system; one per kind. Default: the reference."),
     ] = None,
     hold: Annotated[
-        bool, typer.Option(help="Keep engine and system running where something did not hold; tells their addresses.")
+        bool,
+        typer.Option(
+            "--hold", help="Keep engine and system running where something did not hold; tells their addresses."
+        ),
     ] = False,
-    with_project: Annotated[bool, typer.Option(help="This project's own decisions count for others too.")] = False,
+    with_project: Annotated[
+        bool, typer.Option("--with-project", help="This project's own decisions count for others too.")
+    ] = False,
     known_failures: Annotated[
         str | None, typer.Option(metavar="FILE|DIR|none", help="What the system is known to fail; none to see it fail.")
     ] = None,
@@ -103,7 +112,9 @@ def scoreboard(
     publish: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write scoreboard.md and scoreboard.ndjson there too.")
     ] = None,
-    draw: Annotated[bool, typer.Option(help="Run nothing: draw what earlier runs left in the report folder.")] = False,
+    draw: Annotated[
+        bool, typer.Option("--draw", help="Run nothing: draw what earlier runs left in the report folder.")
+    ] = False,
 ) -> None:
     """Judge each system alone and write one table, requirements by systems: scoreboard.md and scoreboard.ndjson.
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
+    rich_markup_mode=None,
     invoke_without_command=True,
     help="List the systems that can be judged: what is there, in which version. `systems install` gets the others.",
 )
@@ -27,7 +28,7 @@ def systems(
     typer.echo(json.dumps([row.as_json() for row in rows], indent=2) if as_json else table(rows))
 
 
-@app.command()
+@app.command(short_help="Get systems, each into an environment of its own.")
 def install(
     names: Annotated[list[str], typer.Argument(metavar="NAME|FILE", help="Profiles of the systems, or `all`.")],
     checkout: Annotated[
