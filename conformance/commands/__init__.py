@@ -41,7 +41,7 @@ offer(catalogue.schema, "Print the JSON Schema of a file form.")
 for started_by_cli, name, about in (
     (elsewhere.proxy, "proxy", "Start the reference capture proxy."),
     (elsewhere.fake_vllm, "fake-vllm", "Start a vLLM look-alike: known tokens, and a ledger."),
-    (elsewhere.engine_recorder, "engine-recorder", "Keep what a real engine answered as ledger rows."),
+    (elsewhere.engine_recorder, "engine-recorder", "Stand before a real vLLM and keep its ledger."),
     (elsewhere.rebuild, "rebuild", "Rebuild rollouts from records, JSON lines in and out."),
     (elsewhere.rollout, "rollout", "Run a harness behind a proxy and collect the rollout."),
 ):

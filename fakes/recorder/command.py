@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from fakes.arguments import Arguments
 from fakes.recorder.engine import NoRealEngine, look_at
 
 ABOUT = """\
@@ -22,9 +23,7 @@ The engine: vllm serve MODEL --enable-auto-tool-choice --tool-call-parser hermes
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="engine-recorder", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Arguments(prog="engine-recorder", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", required=True, metavar="URL", help="where a real vLLM listens")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 takes a free one (default)")
