@@ -88,6 +88,7 @@ class Wire:
         task = asyncio.create_task(self._carry(client, to_client))
         self._carrying.add(task)
         task.add_done_callback(self._carrying.discard)
+        task.add_done_callback(lambda _: to_client.close())  # one that is cancelled before it begins closes nothing
 
     async def _carry(self, client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         try:
