@@ -11,7 +11,6 @@ import asyncio
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,7 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,9 @@ import psutil
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from ci.benches.parts.figures import told  # noqa: E402
 from ci.benches.parts.runner import Runner, Watch  # noqa: E402
+from ci.benches.parts.sampled import compared, ledgers_of  # noqa: E402
 from conformance.systems import profiles, routing  # noqa: E402
 from conformance.systems.engine import EngineLate, EngineRefused, FakeEngine, start_engine  # noqa: E402
 from conformance.systems.proxy_start import start_proxy  # noqa: E402
@@ -38,7 +39,6 @@ JSON = Any
 MODEL = "policy-model"
 AGENT = ROOT / "conformance" / "scenarios" / "scale" / "agent.py"
 MEMORY_DISK = Path("/dev/shm")
-NO_OP_SECONDS = 0.1
 ASK_SECONDS = 0.1
 LOOK_SECONDS = 5.0
 """To look at a few thousand processes is work too."""
@@ -98,7 +98,7 @@ def played(name: str, runner: Runner, setup: Setup, count: int, at_once: int, pr
     began = time.perf_counter()
     for number in range(count):
         runner.send(setup.request(number, proxy))
-    asked = told = 0
+    asked = shown = 0
     next_look = began + 1
     while len(watch.answers) < count and runner.process.poll() is None:
         time.sleep(ASK_SECONDS)
@@ -108,8 +108,8 @@ def played(name: str, runner: Runner, setup: Setup, count: int, at_once: int, pr
             _look(runner, watch)
             next_look = time.perf_counter() + LOOK_SECONDS
         done = len(watch.answers)
-        if done - told >= max(8, count // 8):
-            told = done
+        if done - shown >= max(8, count // 8):
+            shown = done
             sys.stderr.write(f"{name}: {done} of {count} after {time.perf_counter() - began:.0f} s\n")
     watch.wall = time.perf_counter() - began
     return watch
@@ -132,20 +132,20 @@ def _let_go(engines: list[FakeEngine], wave: list[int], watch: Watch, before: fl
 def _look(runner: Runner, watch: Watch) -> None:
     """Memory and descriptors of what runs now; a few proxies stand for all."""
     with suppress(psutil.Error):
-        watch.most_files = max(watch.most_files, psutil.Process(runner.process.pid).num_fds())
-    proxies = [each.pid for each in psutil.process_iter(["cmdline"]) if _is_proxy(each.info["cmdline"])]
-    for pid in proxies[:: max(1, len(proxies) // 5)]:
-        with suppress(OSError, psutil.Error):
-            watch.proxies.append(_own_mb(pid))
+        process = psutil.Process(runner.process.pid)
+        watch.most_files = max(watch.most_files, process.num_fds())
+        proxies = [each for each in process.children(recursive=True) if _is_proxy(each)]
+        for proxy in proxies[:: max(1, len(proxies) // 5)]:
+            with suppress(OSError):
+                watch.proxies.append(_own_mb(proxy.pid))
 
 
-def _is_proxy(words: list[str] | None) -> bool:
-    return (
-        bool(words)
-        and "proxy" in (words or [])
-        and "--rl-log-dir" in (words or [])
-        and not re.search("keeper|supervise", str(words))
-    )
+def _is_proxy(process: psutil.Process) -> bool:
+    """And not the keeper that started it, which has the same words behind its own."""
+    with suppress(psutil.Error):
+        words = process.cmdline()
+        return "--rl-log-dir" in words and not any(word.endswith("keeper.py") for word in words)
+    return False
 
 
 def _own_mb(pid: int) -> float:
@@ -153,48 +153,6 @@ def _own_mb(pid: int) -> float:
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()
     found = re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)
     return int(found[1]) / 1024 if found else 0.0
-
-
-@dataclass
-class Verdict:
-    """Sampled tokens of all rollouts against the ledgers."""
-
-    calls: int = 0
-    lost: int = 0
-    mixed: int = 0
-    broken: list[str] = field(default_factory=list)
-
-
-def compared(watch: Watch, ledgers: dict[int, list[JSON]], setup: Setup, count: int) -> Verdict:
-    """Ids and log probs, to the last bit, in their order."""
-    verdict = Verdict()
-    for number in range(count):
-        run = setup.first_run + number
-        rows = [row for row in ledgers.get(run, []) if row["state"] == "finished"]
-        verdict.calls += len(rows)
-        sampled = [pair for row in rows for pair in _pairs(row)]
-        answer = watch.answers.get(f"r{run}", {"outcome": None, "trajectories": [], "error": "no answer"})
-        trained = [
-            (token, probability)
-            for each in answer["trajectories"]
-            for token, mask, probability in zip(each["tokens"], each["mask"], each["log_probs"], strict=True)
-            if mask
-        ]
-        known = set(sampled)
-        verdict.lost += len(rows) if not trained else sum(_missing(row, set(trained)) for row in rows)
-        verdict.mixed += sum(pair not in known for pair in trained)
-        if answer["outcome"] != "clean" or trained != sampled or len(rows) != setup.turns:
-            why = answer.get("error") or answer.get("reason") or f"{len(trained)} of {len(sampled)} tokens"
-            verdict.broken.append(f"r{run}: {answer['outcome']}, {len(rows)} calls, {why}")
-    return verdict
-
-
-def _missing(row: JSON, trained: set[tuple[int, float]]) -> bool:
-    return any(pair not in trained for pair in _pairs(row))
-
-
-def _pairs(row: JSON) -> list[tuple[int, float]]:
-    return list(zip(row["generation_token_ids"], row["generation_log_probs"], strict=True))
 
 
 async def _scripted(engines: list[FakeEngine], first_run: int, count: int, turns: int) -> None:
@@ -205,15 +163,6 @@ async def _scripted(engines: list[FakeEngine], first_run: int, count: int, turns
         for begin in range(0, count, 64):
             runs = range(first_run + begin, first_run + min(begin + 64, count))
             await asyncio.gather(*(engine.play("main", run, playbook) for run in runs))
-
-
-async def _ledgers(engines: list[FakeEngine]) -> dict[int, list[JSON]]:
-    found: dict[int, list[JSON]] = {}
-    for engine in engines:
-        for row in await engine.ledger(tenant="main"):
-            if row["endpoint"] == "chat":
-                found.setdefault(row["run"], []).append(row)
-    return found
 
 
 def files_opened(profile: Path, folder: Path) -> str:
@@ -232,46 +181,6 @@ def files_opened(profile: Path, folder: Path) -> str:
     lines = trace.read_text(errors="replace").splitlines()
     opened = sum("= -1" not in line for line in lines)
     return f"{opened} files opened, {len(lines) - opened} tried in vain"
-
-
-def told(name: str, watch: Watch, verdict: Verdict, setup: Setup) -> Iterator[str]:
-    count = len(watch.answers)
-    ready = sorted(
-        answer["metrics"]["began"] - watch.started[key]
-        for key, answer in watch.answers.items()
-        if "began" in answer["metrics"] and key in watch.started
-    )
-    yield f"{name}: {count} rollouts in {watch.wall:.1f} s, {watch.held} of them at once before their last call"
-    yield (
-        f"  calls {verdict.calls}, {verdict.calls / watch.wall:.0f} a second; lost {verdict.lost}, "
-        f"mixed {verdict.mixed}, rollouts not as the ledger has them {len(verdict.broken)}"
-    )
-    if ready:
-        yield (
-            f"  from task to harness p50 {statistics.median(ready):.2f} s, p90 {ready[int(len(ready) * 0.9)]:.2f} s "
-            "(waiting for one of 8 starts in flight included)"
-        )
-    if watch.proxies:
-        yield f"  memory a proxy {statistics.median(watch.proxies):.1f} MB (PSS, median of {len(watch.proxies)} looks)"
-    yield _lateness("while rollouts are begun", watch.no_ops_at_begin)
-    yield _lateness("while they run and are collected", watch.no_ops)
-    yield (
-        f"  descriptors of the runner at most {watch.most_files}; memory of all with {watch.held} at once "
-        f"{watch.memory / 1000:.1f} GB, {watch.memory / max(1, watch.held):.0f} MB a rollout"
-    )
-    yield from (f"  ! {each}" for each in verdict.broken[:10])
-
-
-def _lateness(when: str, asked: list[float]) -> str:
-    if not asked:
-        return f"  no-op of the runner {when}: none asked"
-    taken = sorted(each * 1e3 for each in asked)
-    p50, p99 = statistics.median(taken), taken[int(len(taken) * 0.99)]
-    late = sum(each > NO_OP_SECONDS * 1e3 for each in taken)
-    return (
-        f"  no-op of the runner {when}: p50 {p50:.1f} ms, p99 {p99:.1f}, worst {taken[-1]:.1f}; "
-        f"{late} of {len(taken)} later than {NO_OP_SECONDS * 1e3:.0f} ms"
-    )
 
 
 @contextmanager
@@ -339,10 +248,10 @@ def _run(given: argparse.Namespace, folder: Path, engines: list[FakeEngine]) -> 
                 watch = played(name, runner, setup, given.n, most, proxy)
             finally:
                 runner.close()
-        verdict = compared(watch, asyncio.run(_ledgers(engines)), setup, given.n)
+        verdict = compared(watch.answers, asyncio.run(ledgers_of(engines)), first_run, given.turns, given.n)
         together = watch.held >= min(given.n, most)
         good = good and together and not (verdict.broken or verdict.lost or verdict.mixed)
-        out("\n".join(told(name, watch, verdict, setup)) + "\n")
+        out("\n".join(told(name, watch, verdict)) + "\n")
     return 0 if good else 1
 
 
