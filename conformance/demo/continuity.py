@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.demo.casts import CASTS, Cast
-from conformance.demo.playing import Played, told
+from conformance.demo.playing import told
+from conformance.oracle.fate import Fate
 from conformance.systems import routing
 from conformance.systems.engine import FakeEngine, start_engine
 from conformance.systems.profiles import find
@@ -74,7 +75,7 @@ class Line:
     way: Way
     later: int
     contiguous: int
-    played: Played
+    fate: Fate
 
 
 def playbook(player: Cast) -> dict[str, JSON]:
@@ -89,7 +90,10 @@ def playbook(player: Cast) -> dict[str, JSON]:
 
 
 def demo() -> int:
-    """0 if with continuity every later turn is contiguous, every rollout clean, and nothing fell back; else 1."""
+    """0 if with continuity every later turn is contiguous, every rollout clean, and nothing fell back; else 1.
+
+    And only if every token, continued or not, is where the law has it.
+    """
     progress = Console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="demo-") as folder, progress.status("starting the systems"):
         place = Path(folder)
@@ -106,8 +110,9 @@ def demo() -> int:
     for way, count in counts.items():
         console.print(f"{way}: injected {count['injected']}, plain {count['plain']}, fallback {count['fallback']}")
     continued = [line for line in lines if line.way.route.injection is not None]
-    good = all(line.contiguous == line.later and line.played.outcome == "clean" for line in continued)
-    return 0 if good and not any(count["fallback"] for count in counts.values()) else 1
+    good = all(line.contiguous == line.later and line.fate.outcome == "clean" for line in continued)
+    lawful = all(line.fate.law for line in lines)
+    return 0 if good and lawful and not any(count["fallback"] for count in counts.values()) else 1
 
 
 async def _play_all(
@@ -144,7 +149,8 @@ async def _play(
     answer = await rebuild.ask({"sessions": envelopes})
     records = [record for envelope in envelopes for record in envelope["completions"]]
     later = [record for record in records if _has_answers(record)]
-    return Line(player, way, len(later), sum(_continues(one, records) for one in later), told(answer, envelopes))
+    fate = told(answer, envelopes, await engine.ledger(tenant=way.route.tenant, run=run))
+    return Line(player, way, len(later), sum(_continues(one, records) for one in later), fate)
 
 
 def _has_answers(record: Mapping[str, JSON]) -> bool:
@@ -169,10 +175,8 @@ def _table(lines: Sequence[Line]) -> Table:
         if shown == before:
             shown = dialect = ""
         before = line.player.name
-        played = line.played
-        outcome = f"{played.outcome} ({played.reason})" if played.reason else played.outcome
-        tokens = (played.sampled, played.trained, played.withheld, played.excluded)
-        table.add_row(
-            *(shown, dialect, line.way.name, str(line.later), str(line.contiguous), outcome), *map(str, tokens)
-        )
+        fate = line.fate
+        tokens = (fate.sampled, fate.trained, fate.withheld, fate.excluded)
+        cells = (shown, dialect, line.way.name, str(line.later), str(line.contiguous), fate.standing)
+        table.add_row(*cells, *map(str, tokens))
     return table

@@ -1,31 +1,21 @@
 """Plays one conversation of one agent through the reference, rebuilds it, and counts what became of its tokens."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from conformance.demo.casts import GATE, Cast, Kind
 from conformance.demo.cutting import CuttingWire
+from conformance.oracle.fate import Fate, fate
+from conformance.oracle.law import account
+from conformance.oracle.matching import Row
 from conformance.systems.engine import FakeEngine
 from conformance.systems.proxy import ProxyUnderTest
 from conformance.systems.rebuild import RebuildUnderTest
 from fakes.vllm.tags import format_tag
 
 TENANT = "main"
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """What came of a conversation. The counts are sampled tokens; ``trained + withheld + excluded`` is ``sampled``."""
-
-    calls: int
-    outcome: str
-    reason: str
-    sampled: int
-    trained: int
-    withheld: int
-    excluded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +26,7 @@ class Stage:
     proxy: ProxyUnderTest
     rebuild: RebuildUnderTest
 
-    async def play(self, cast: Cast, kind: Kind, run: int) -> Played:
+    async def play(self, cast: Cast, kind: Kind, run: int) -> Fate:
         await self.engine.play(TENANT, run, cast.playbook(kind))
         before = {row["session_id"] for row in await self.proxy.sessions()}
         start = cast.starts.get(kind, cast.start)
@@ -53,31 +43,14 @@ class Stage:
         after = [row["session_id"] for row in await self.proxy.sessions()]
         envelopes = [(await self.proxy.completions_answer(one)).json() for one in after if one not in before]
         answer = await self.rebuild.ask({"sessions": envelopes})
-        return told(answer, envelopes)
+        return told(answer, envelopes, await self.engine.ledger(tenant=TENANT, run=run))
 
     async def _open_after(self, done: asyncio.Event, run: int) -> None:
         await done.wait()
         await self.engine.open_gate(TENANT, GATE.replace("{run}", f"{run:06d}"))
 
 
-def told(answer: Mapping[str, Any], envelopes: list[dict[str, Any]]) -> Played:
-    """Counts by record: a record stands in one trajectory, or is excluded."""
+def told(answer: Mapping[str, Any], envelopes: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> Fate:
+    """``rows`` are the engine's of the run, of which the answer is a rollout."""
     records = [record for envelope in envelopes for record in envelope["completions"]]
-    size = {record["uuid"]: len(record["generation_token_ids"] or []) for record in records}
-    trained = withheld = 0
-    for trajectory in answer["trajectories"]:
-        tokens = sum(size[uuid] for uuid in trajectory["record_uuids"])
-        if answer["withheld"] or trajectory["withheld"]:
-            withheld += tokens
-        else:
-            trained += tokens
-    excluded = sum(size[one["record_uuid"]] for one in answer["excluded"])
-    return Played(
-        calls=len(records),
-        outcome=answer["outcome"],
-        reason=answer["reason_code"] or "",
-        sampled=sum(size.values()),
-        trained=trained,
-        withheld=withheld,
-        excluded=excluded,
-    )
+    return fate(dict(answer), len(records), account(dict(answer), records, rows), rows)

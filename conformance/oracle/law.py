@@ -25,15 +25,6 @@ class Account:
     excluded: list[int] = field(default_factory=list)
     law: Judgement = HELD
 
-    def tokens(self, rows: Iterable[Row]) -> dict[str, int]:
-        """Sampled tokens by what became of them."""
-        size = {row["seq"]: len(row["generation_token_ids"] or ()) for row in rows}
-        return {
-            "trained": sum(size[seq] for seq in self.trained),
-            "withheld": sum(size[seq] for seq in self.withheld),
-            "excluded": sum(size[seq] for seq in self.excluded),
-        }
-
 
 class Breach(Exception):
     """Raised where a sequence masks in what the ledger does not know; ``judgement`` says what and where."""

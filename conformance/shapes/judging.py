@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from conformance.oracle import records, rollouts
+from conformance.oracle.fate import Fate, fate
 from conformance.oracle.law import account
 from conformance.shapes import attempts, plain, rewrites, trees
 from conformance.shapes.play import Play
@@ -16,16 +17,10 @@ GROUPS = (plain, attempts, rewrites, trees)
 
 @dataclass(frozen=True)
 class Told:
-    """What came of a shape. The counts are sampled tokens; ``faults`` is empty where all is as expected."""
+    """What came of a shape; ``faults`` is empty where all is as expected."""
 
     shape: Shape
-    calls: int
-    outcome: str
-    reason: str
-    sampled: int
-    trained: int
-    withheld: int
-    excluded: int
+    fate: Fate
     faults: tuple[str, ...]
 
 
@@ -64,15 +59,4 @@ def play(stage: Stage, one: Shape) -> Told:
     ):
         if wanted != got:
             faults.append(f"{key}: expected {wanted}, seen {got}")
-    tokens = found.tokens(rows)
-    return Told(
-        shape=one,
-        calls=len(kept),
-        outcome=answer["outcome"],
-        reason=answer["reason_code"] or "",
-        sampled=sum(tokens.values()),
-        trained=tokens["trained"],
-        withheld=tokens["withheld"],
-        excluded=tokens["excluded"],
-        faults=tuple(faults),
-    )
+    return Told(one, fate(answer, len(kept), found, rows), tuple(faults))

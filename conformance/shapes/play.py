@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.oracle.matching import GENERATING
 from conformance.shapes.stage import KEPT, Line, Stage
 from conformance.shapes.tongues import Answer, Results, Said, Step, Steps, Tongue
 from fakes.vllm.tags import find_tags, format_tag
@@ -16,7 +17,6 @@ PARENT_HEADER = "X-Parent-Session-Id"
 AGENT_HEADER = "X-Claude-Code-Agent-Id"
 SYSTEM = "You are an agent."
 TOOLS = ("look", "note")
-GENERATING = ("chat", "completions", "generate")
 
 
 @dataclass(eq=False)

@@ -64,13 +64,10 @@ def played(chosen: Iterable[Shape], progress: Console, proxy: Profile | None, re
 
 def cells(one: Told) -> tuple[str, ...]:
     """A row: counts with their share of what was sampled."""
-    counts = (f"{count} ({100 * count / one.sampled:.0f} %)" if count else "·" for count in _counts(one))
-    outcome = f"{one.outcome} ({one.reason})" if one.reason else one.outcome
-    return (one.shape.name, str(one.calls), outcome, str(one.sampled), *counts)
-
-
-def _counts(one: Told) -> tuple[int, int, int]:
-    return one.trained, one.withheld, one.excluded
+    fate = one.fate
+    counts = (fate.trained, fate.withheld, fate.excluded)
+    shares = (f"{count} ({100 * count / fate.sampled:.0f} %)" if count else "·" for count in counts)
+    return (one.shape.name, str(fate.calls), fate.standing, str(fate.sampled), *shares)
 
 
 def drawn(told: Sequence[Told], width: int) -> Group | Table:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from conformance.oracle.fate import fate
 from conformance.oracle.law import account
 
 JSON = Any
@@ -45,7 +46,14 @@ def test_what_is_as_it_was_sampled_is_accounted_for() -> None:
     found = account(answer(), RECORDS, ROWS)
     assert found.law
     assert (found.trained, found.withheld, found.excluded) == ([0, 1], [], [2])
-    assert found.tokens(ROWS) == {"trained": 3, "withheld": 0, "excluded": 1}
+
+
+def test_a_fate_counts_tokens_of_the_ledger_by_where_they_went() -> None:
+    told = {**answer(), "outcome": "partial", "reason_code": "history_rewritten"}
+    came = fate(told, len(RECORDS), account(told, RECORDS, ROWS), ROWS)
+    assert (came.trained, came.withheld, came.excluded, came.sampled) == (3, 0, 1, 4)
+    assert (came.calls, came.standing) == (3, "partial (history_rewritten)")
+    assert came.law
 
 
 @pytest.mark.parametrize("level", ["answer", "trajectory"])

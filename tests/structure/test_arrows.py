@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
         "fakes",
         "harness_shims",
     },
-    "conformance.demo": {"conformance.systems", "fakes"},
+    "conformance.demo": {"conformance.oracle", "conformance.systems", "fakes"},
     "conformance.exports": {"conformance.contract", "conformance.oracle", "conformance.systems"},
     "conformance.shapes": {"conformance.contract", "conformance.oracle", "conformance.systems", "fakes"},
     "conformance.plugin": {"conformance.gauge", "conformance.systems"},

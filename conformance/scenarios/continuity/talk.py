@@ -7,6 +7,7 @@ from typing import Any
 
 from conformance.gauge.check import Inconclusive
 from conformance.gauge.scene import Row, Scene
+from conformance.oracle.matching import GENERATING
 from conformance.scenarios.dialects.tongues import TONGUES, Heard, Tongue, Tool
 from fakes.harnesses.plain import Reply
 
@@ -15,7 +16,6 @@ Body = dict[str, JSON]
 Past = Sequence["str | tuple[Heard, Sequence[str]]"]
 
 LIMIT = 4096
-GENERATING = ("chat", "completions", "generate")
 SYSTEM = "You look at files.\n  Größe zählt."
 TOOLS = (
     Tool("look", "Look at one path.", {"properties": {"path": {"type": "string"}}, "type": "object"}),
