@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from conformance.oracle.fate import Fate
+from conformance.oracle.law import HELD
 from conformance.shapes.judging import Told, shapes
 from conformance.shapes.show import WIDE, as_markdown, drawn, played, show
 from conformance.systems.profiles import find
@@ -35,14 +37,12 @@ def test_a_name_that_no_shape_has_is_a_usage_error() -> None:
 
 @pytest.mark.parametrize("width", [80, 120, WIDE])
 def test_no_number_is_cut_whatever_the_width(width: int) -> None:
-    every = [
-        Told(one, 12, "partial", "unresolved_siblings", 40_000, 30_000, 10_000, 10_000, ("a fault",))
-        for one in shapes()
-    ]
+    fate = Fate(12, "partial", "unresolved_siblings", 30_000, 10_000, 10_000, HELD)
+    every = [Told(one, fate, ("a fault",)) for one in shapes()]
     console = Console(width=width, record=True, file=io.StringIO())
     console.print(drawn(every, width))
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
-    for share in ("30000 (75 %)", "10000 (25 %)", "(unresolved_siblings)"):
+    for share in ("30000 (60 %)", "10000 (20 %)", "(unresolved_siblings)"):
         assert text.count(share) >= len(every)
