@@ -63,9 +63,15 @@ class Agents:
         self.calls_made += 1
         unclaimed = self._unclaimed(model, stream, session)
         if unclaimed is not None:
-            raise NotOurs(f"{self.proxy.profile.name} does not declare {unclaimed}")
+            raise NotOurs(unclaimed)
 
     def _unclaimed(self, model: str, stream: bool, session: bool) -> str | None:
+        if model in self.proxy.nowhere:
+            return self.proxy.nowhere[model]
+        undeclared = self._undeclared(model, stream, session)
+        return None if undeclared is None else f"{self.proxy.profile.name} does not declare {undeclared}"
+
+    def _undeclared(self, model: str, stream: bool, session: bool) -> str | None:
         there = {route.name for route in self.proxy.routes}
         if model not in there and model in {route.name for route in SHARED_ROUTES}:
             return f"routes, and has none like {model}"

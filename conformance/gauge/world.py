@@ -38,7 +38,7 @@ class World:
         self._engine: FakeEngine | None = None
         self._proxy: ProxyUnderTest | None = None
         self._built_in: ProxyUnderTest | None = None
-        self._unlike: frozenset[str] = frozenset()
+        self._unlike: dict[str, str] = {}
         self._rebuild: RebuildUnderTest | None = None
         self._runner: RunnerUnderTest | None = None
         self.own: list[ProxyUnderTest] = []
@@ -134,16 +134,18 @@ class World:
         arguments: Callable[[list[str]], list[str]] = list,
     ) -> ProxyUnderTest:
         """A further proxy; whoever asks for it closes it. ``config`` and ``arguments`` as for a start by hand."""
-        files, engine = self._folder("proxy"), self.engine.url
-        return start_proxy(
+        files, engine, wanted = self._folder("proxy"), self.engine.url, tuple(routes)
+        proxy = start_proxy(
             self._chosen.profiles.get(SystemKind.PROXY) or find(BUILT_IN_PROXY),
             engine,
             log_dir or files / "records",
-            routes=tuple(route for route in routes if route.tenant not in self._unlike),
+            routes=tuple(route for route in wanted if route.tenant not in self._unlike),
             config_text=config,
             arguments=arguments,
             files=files,
         )
+        proxy.nowhere = {one.name: self._unlike[one.tenant] for one in wanted if one.tenant in self._unlike}
+        return proxy
 
     def dead(self) -> str | None:
         """How a shared system ended that no scenario ended, or None while all live."""
@@ -199,12 +201,12 @@ class World:
         return port_for(profile)
 
 
-async def register_tenants(engine: FakeEngine, profile: Profile | None = None) -> frozenset[str]:
-    """What the shared routes point at, for the proxy that is judged. Returns those that a real engine is not."""
-    unlike = set()
+async def register_tenants(engine: FakeEngine, profile: Profile | None = None) -> dict[str, str]:
+    """What the shared routes point at, for the proxy that is judged. Returns which a real engine is not, and why."""
+    unlike = {}
     for name, body in routing.tenants(profile).items():
         try:
             await engine.tenant(name, body)
-        except EngineCannot:
-            unlike.add(name)
-    return frozenset(unlike)
+        except EngineCannot as error:
+            unlike[name] = str(error)
+    return unlike

@@ -52,6 +52,8 @@ class Carried:
 class ProxyUnderTest:
     """``url`` is ``http://HOST:PORT``; ``log_dir`` is where the proxy keeps its records, None if nobody can tell.
 
+    ``nowhere`` has the routes that were left out, since they lead to what a real engine is not, and why it is not.
+
     ``close`` blocks and is for fixtures; scenarios use the coroutines.
     """
 
@@ -64,6 +66,7 @@ class ProxyUnderTest:
         self.routes = routes
         self._process = process
         self._opened: set[str] = set()
+        self.nowhere: Mapping[str, str] = {}
 
     @property
     def url(self) -> str:

@@ -15,7 +15,7 @@ from tests.real_vllm import engine
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 2400
-AT_LEAST = 200
+AT_LEAST = 280
 """Requirements that have to be judged: less means that scenarios were lost and not that they cannot be played."""
 
 pytestmark = [pytest.mark.real_vllm, pytest.mark.timeout(SECONDS)]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from conformance.contract.difference import tree_difference
 from conformance.gauge.check import Check, Inconclusive
-from conformance.gauge.covers import covers
+from conformance.gauge.covers import covers, scripted
 from conformance.gauge.scene import Record, Scene
 from conformance.oracle import record_form, records
 from conformance.systems.engine import EngineLate, RowState
@@ -86,6 +86,7 @@ async def test_a_collector_that_comes_early_sees_whole_records_only(scene: Scene
     check.that("CNC-004", records.law(list(final.values()), await scene.ledger()))
 
 
+@scripted("its hundreds of calls are for an engine that answers at once")
 @covers("CNC-006")
 async def test_hundreds_of_calls_wait_at_the_engine_and_not_in_the_proxy(scene: Scene, check: Check) -> None:
     gate = f"crowd-{scene.run}"

@@ -68,7 +68,9 @@ async def test_an_agent_behind_a_proxy_of_its_own_is_collected_as_it_was_sampled
             evaluation=verdict(),
         )
         answer = await going.answer()
-        check.that("SPN-001", triples.one_clean_chain(answer, await sampled(scene, scope)))
+        truth = await sampled(scene, scope)
+        if scene.renders_as_sampled():
+            check.that("SPN-001", triples.one_clean_chain(answer, truth))
         seen = [(answer["harness"] or {}).get("exit_code"), answer["reward"], answer["context_length"]]
         check.equal("SPN-001", expected=[0, 1.0, routing.LONG_LENGTH], seen=seen, where="exit, reward, context length")
 
