@@ -33,6 +33,8 @@ SIGNALS = range(129, 129 + 64)
 """Exit codes with which a shell or a container tells that a command was ended by a signal."""
 CUT_SHORT = {"max_iteration": MaskReason.MAX_ITERATION, "context_window": MaskReason.CONTEXT_WINDOW}
 """Kinds of agent errors after which a solved task is none that the agent has finished."""
+OWN_ENDS = (*CUT_SHORT, "stuck_in_loop")
+"""Kinds that an agent brings upon itself; after any other one it gave up, as when its engine fails."""
 
 
 def verify(request: VerifyRequest) -> VerifyResponse:
@@ -118,11 +120,19 @@ def reward_reasons(collected: Collected) -> list[MaskReason]:
     if isinstance(kind, str) and kind in CUT_SHORT and metrics.get("resolved") is True:
         reasons.append(CUT_SHORT[kind])
     killed = any(each is not None and is_killed(each) for each in (collected.harness, collected.evaluation))
-    if killed or (collected.error is not None and collected.error.stage in ABORTING):
+    if killed or gave_up(collected) or (collected.error is not None and collected.error.stage in ABORTING):
         reasons.append(MaskReason.ABORTED)
     if collected.reward is None or not math.isfinite(collected.reward):
         reasons.append(MaskReason.NO_REWARD)
     return list(dict.fromkeys(reasons))
+
+
+def gave_up(collected: Collected) -> bool:
+    """The agent ended with an error that is no limit of its own: what it had come to until then says nothing."""
+    kind = collected.metrics.get("agent_error_kind")
+    if isinstance(kind, str) and kind.strip():
+        return kind not in OWN_ENDS
+    return collected.harness is not None and collected.harness.exit_code not in (0, None)
 
 
 def is_killed(ended: Ended) -> bool:

@@ -10,7 +10,7 @@ from conformance.gauge.scene import Scene
 from conformance.gauge.world import World
 from conformance.scenarios.groups.groups import trained
 from conformance.scenarios.masking.collected import pairs, question, verified
-from conformance.scenarios.scale.crew import Crew, answer_of, sampled
+from conformance.scenarios.scale.crew import TENANT, Crew, answer_of, sampled
 from conformance.systems.runner import RunnerFailed, RunnerUnderTest
 
 
@@ -49,3 +49,19 @@ async def test_a_compacted_rollout_among_whole_ones(
         return
     expected = [[], *[sampled(await scene.ledger()) for scene in scenes[1:]]]
     check.equal("MSK-022", expected=expected, seen=seen, where="trained")
+
+
+@covers("MSK-021", "MSK-023")
+async def test_a_rollout_whose_engine_fails_on_the_way(
+    runner: RunnerUnderTest, recording: Callable[..., Scene], check: Check, tmp_path: Path
+) -> None:
+    scene = recording("session-header", "retrieval-http", "records-disk")
+    fails = {"name": "http_error", "status": 500, "on_attempts": "all"}
+    turns = [{"text": "Step 0 is done. {tag}"}, {"text": "This is never told. {tag}", "fault": fails}]
+    await scene.script({"about": "Fails after a turn.", "scopes": {"main": {"turns": turns}}}, tenant=TENANT)
+    answer = await answer_of(await Crew(runner, [scene], tmp_path).begin(scene, reward=0.0))
+    if (answer["harness"] or {}).get("exit_code") in (0, None) or answer["reward"] != 0.0:
+        raise Inconclusive("the agent did not give up, or was not evaluated")
+    response = await verified(runner, check, answer, "an engine that fails")
+    seen = [response["mask_sample"], response["reward_is_evidence"]]
+    check("MSK-023", seen == [True, False], expected="masked, no evidence", seen=seen)

@@ -1,9 +1,13 @@
 """When a reward says something of the policy, and when it does not."""
 
+from typing import Any
+
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.scenarios.masking.collected import Collected, collected, pairs, sampled, trajectory, verified
 from conformance.systems.runner import RunnerUnderTest
+
+JSON = Any
 
 
 async def _no_evidence(runner: RunnerUnderTest, check: Check, requirement: str, cases: dict[str, Collected]) -> None:
@@ -42,6 +46,22 @@ async def test_a_rollout_that_broke_off_is_no_evidence(runner: RunnerUnderTest, 
     await _no_evidence(runner, check, "MSK-011", cases)
 
 
+@covers("MSK-008", "MSK-009", "MSK-021", "MSK-023")
+async def test_an_agent_that_gave_up_is_no_evidence(runner: RunnerUnderTest, check: Check) -> None:
+    cases = {
+        f"exit code {code}, reward {reward}": collected(trajectory(), harness=left_with(code), reward=reward)
+        for code, reward in ((1, 0.0), (1, 1.0), (78, 0.0))
+    }
+    told = {"agent_error_kind": "other", "resolved": False}
+    cases["an error that is no limit of its own"] = collected(trajectory(), metrics=told, reward=0.0)
+    await _no_evidence(runner, check, "MSK-023", cases)
+
+
+def left_with(code: int) -> JSON:
+    """A harness that ended by itself."""
+    return {"exit_code": code, "timed_out": False, "log": "harness.log"}
+
+
 @covers("MSK-008", "MSK-009", "MSK-012", "MSK-021")
 async def test_a_success_at_the_limit_is_no_evidence(runner: RunnerUnderTest, check: Check) -> None:
     cases = {
@@ -74,3 +94,7 @@ async def test_errors_that_say_nothing_of_the_reward_mask_nothing(runner: Runner
     for where, metrics in cases.items():
         answer = await verified(runner, check, collected(trajectory(), metrics=metrics), where)
         check("MSK-007", answer["mask_sample"] is False, expected=False, seen=answer["mask_reasons"], where=where)
+    limit = {"agent_error_kind": "max_iteration", "resolved": False}
+    answer = await verified(runner, check, collected(trajectory(), harness=left_with(1), metrics=limit), "exit code 1")
+    where = "an exit code of 1 at the limit of turns"
+    check("MSK-007", answer["mask_sample"] is False, expected=False, seen=answer["mask_reasons"], where=where)
