@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness_shims import opencode
+from harness_shims import claude_code, codex, opencode
 from harness_shims.launching import Launch
 
 JSON = Any
@@ -17,18 +17,39 @@ JSON = Any
 BASE_URL = "{base_url}"
 SESSION = "{session}"
 MODEL = "{model}"
+WORKSPACE = "{workspace}"
 
 
 def harness(name: str, launch: Launch, *, session: str = "minted", **keys: JSON) -> dict[str, JSON]:
-    """``session`` is ``own`` for a harness with ids of its own. ``keys`` are others of the request's harness."""
+    """``session`` is ``own`` for a harness with ids of its own. ``keys`` are others of the request's harness.
+
+    Of the launch's files those below ``WORKSPACE`` can be laid out, and relative ones.
+    """
     return {
         "name": name,
         "session": session,
         "command": list(launch.argv),
         "env": dict(launch.env),
-        "files": {str(place): {"text": text} for place, text in launch.files.items()},
+        "files": {str(place).removeprefix(f"{WORKSPACE}/"): {"text": text} for place, text in launch.files.items()},
         **keys,
     }
+
+
+def codex_harness(program: Path, prompt: str, *, elsewhere: str | None = None, **keys: JSON) -> dict[str, JSON]:
+    """Codex under a minted id, at home in the workspace, where its configuration is laid out."""
+    return harness(
+        "codex", codex.launch(program, BASE_URL, MODEL, prompt, **_places(elsewhere), session=SESSION), **keys
+    )
+
+
+def claude_code_harness(program: Path, prompt: str, *, elsewhere: str | None = None, **keys: JSON) -> dict[str, JSON]:
+    """Claude Code under a minted id, at home in the workspace."""
+    launch = claude_code.launch(program, BASE_URL, MODEL, prompt, **_places(elsewhere), session=SESSION)
+    return harness("claude-code", launch, **keys)
+
+
+def _places(elsewhere: str | None) -> dict[str, JSON]:
+    return {"home": Path(WORKSPACE), "workspace": Path(), "elsewhere": elsewhere}
 
 
 def opencode_harness(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance.contract.rollouts import Harness
-from harness_shims.rollouts import opencode_harness
+from harness_shims.rollouts import claude_code_harness, codex_harness, opencode_harness
 
 JSON = Any
 
@@ -27,3 +27,17 @@ def test_opencode_is_sent_to_the_proxy_with_limits_only_where_they_are_known(tmp
     assert known == unknown, "but for the limits"
     assert (harness.session, harness.patch) == ("own", "fix.patch")
     assert harness.command[:3] == ["bash", "-c", 'git init -q && exec "$@"']
+
+
+def test_codex_and_claude_code_live_in_the_workspace_under_the_id_that_is_minted() -> None:
+    codex = codex_harness(Path("/opt/codex"), "Look.")
+    assert codex["env"]["CODEX_HOME"] == "{workspace}/.codex"
+    assert 'proxy_x_session_id = "{session}"' in codex["files"][".codex/config.toml"]["text"]
+    claude = claude_code_harness(Path("/opt/claude"), "Look.")
+    told = {name: claude["env"][name] for name in ("HOME", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS")}
+    assert told == {
+        "HOME": "{workspace}",
+        "ANTHROPIC_BASE_URL": "{base_url}",
+        "ANTHROPIC_CUSTOM_HEADERS": "proxy_x_session_id: {session}",
+    }
+    assert [each["session"] for each in (codex, claude)] == ["minted", "minted"]
