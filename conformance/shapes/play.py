@@ -1,7 +1,7 @@
 """One run played on a stage: clients with their histories, every call they made, and what was taken of the answers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,7 +44,11 @@ class Asked:
 
 @dataclass(eq=False)
 class Head:
-    """A client in the middle of its conversation. What it sends is ``system``, ``steps`` and ``tools``."""
+    """A client in the middle of its conversation. What it sends is ``system``, ``steps`` and ``tools``.
+
+    ``manner`` is how it tells the model's answers again, where not as it had them; ``elsewhere`` that it calls the
+    stage's other proxy.
+    """
 
     play: "Play"
     session: str
@@ -56,6 +60,8 @@ class Head:
     model: str = ""
     agent: str | None = None
     points: list[Steps] = field(default_factory=list)
+    manner: Callable[[Answer], Answer] | None = None
+    elsewhere: bool = False
 
     def ask(self, *, stream: bool = False, line: Line | None = None, label: str = "") -> Asked:
         """A call whose answer the client hears, and may yet lose."""
@@ -139,12 +145,13 @@ class Play:
         self, head: Head, steps: Steps, *, stream: bool = False, line: Line | None = None, label: str = ""
     ) -> Asked:
         """Any steps sent as the client's own, such as a side call."""
-        line = line or self.stage.first
+        line = line or (self.stage.elsewhere if head.elsewhere else self.stage.first)
         self.send(head, steps, line, stream=stream)
         return self.heard(head, steps, line, stream=stream, label=label)
 
     def send(self, head: Head, steps: Steps, line: Line, *, stream: bool = False) -> None:
-        body = self.tongue.tell(head.system, steps, head.tools)
+        retold = tuple(head.manner(step) if head.manner and isinstance(step, Answer) else step for step in steps)
+        body = self.tongue.tell(head.system, retold, head.tools)
         headers = {SESSION_HEADER: head.session}
         if head.parent is not None:
             headers[PARENT_HEADER] = head.parent

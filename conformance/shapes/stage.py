@@ -1,11 +1,13 @@
 """The systems that conversations are played on: one engine, one proxy, one rebuild, and connections that stay open."""
 
+import hashlib
 import http.client
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -14,6 +16,7 @@ from conformance.systems import routing
 from conformance.systems.engine import start_engine
 from conformance.systems.profile import Profile
 from conformance.systems.profiles import find
+from conformance.systems.proxy import ProxyUnderTest
 from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from conformance.systems.routing import Route
@@ -25,7 +28,9 @@ KEPT = "kept"
 STRIPPED = "stripped"
 """The same behind a template that drops the reasoning of earlier turns."""
 CONTINUED = "continued"
-"""The same again, through a route on which the proxy continues chains in their own tokens."""
+"""The same again, through a route on which the proxy continues chains in their own tokens, as token prompts."""
+SPLICED = "spliced"
+"""The same for a trainer's server, which is told the tokens that a prompt has to start with."""
 SECONDS = 30.0
 
 _COMMON: Mapping[str, JSON] = {
@@ -38,9 +43,19 @@ TENANTS: Mapping[str, Mapping[str, JSON]] = {
     KEPT: {**_COMMON, "template": {"strip_history_reasoning": False}},
     STRIPPED: {**_COMMON},
     CONTINUED: {**_COMMON},
+    SPLICED: {**_COMMON, "profile": "nemo-rl"},
 }
+_INJECTION = {CONTINUED: "completions", SPLICED: "prefix_chat"}
+_PINS: Mapping[str, JSON] = {"temperature": 1.0, "top_p": 1.0}
+"""The trainer's sampling, without which its server refuses a call."""
 ROUTES = tuple(
-    Route(f"{tenant}{suffix}", tenant=tenant, target=target, injection="completions" if tenant == CONTINUED else None)
+    Route(
+        f"{tenant}{suffix}",
+        tenant=tenant,
+        target=target,
+        injection=_INJECTION.get(tenant),
+        pins=_PINS if tenant == SPLICED else {},
+    )
     for tenant in TENANTS
     for suffix, target in (("", routing.SERVED), ("-small", routing.SMALL))
 )
@@ -50,8 +65,12 @@ class Line:
     """One kept connection to a server. Blocks; not for an event loop."""
 
     def __init__(self, url: str) -> None:
-        self._address = urlsplit(url)
+        self.move(url)
         self._connection: http.client.HTTPConnection | None = None
+
+    def move(self, url: str) -> None:
+        """From now on to that server."""
+        self._address = urlsplit(url)
 
     def send(self, method: str, path: str, body: JSON = None, headers: Mapping[str, str] | None = None) -> None:
         """Puts a request on the wire; ``answer`` waits for what comes of it."""
@@ -109,7 +128,28 @@ class Stage:
     second: Line
     engine: Line
     rebuild: RebuildUnderTest
+    proxy: ProxyUnderTest
+    start_another: Callable[[], ProxyUnderTest]
     runs: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+
+    @cached_property
+    def elsewhere(self) -> Line:
+        """A connection to a second proxy on the same records, which is started once it is asked for."""
+        return Line(self.start_another().url)
+
+    def kill_the_proxy(self) -> None:
+        """And start it again: what it had in memory is gone."""
+        self.proxy.process.kill()
+        self.proxy.process.restart()
+        for line in (self.first, self.second):
+            line.close()
+            line.move(self.proxy.url)
+
+    def mark_undelivered(self, session: str, record: str) -> None:
+        """As a proxy does that finds its client gone before the answer was through."""
+        assert self.proxy.log_dir is not None
+        digest = hashlib.sha256(session.encode()).hexdigest()
+        (self.proxy.log_dir / "sessions" / digest / f"{record}.undelivered").touch()
 
     def administer(self, method: str, path: str, body: JSON = None) -> JSON:
         status, text = self.engine.ask(method, f"/_fake{path}", body)
@@ -138,17 +178,21 @@ def stage(files: Path, *, proxy: Profile | None = None, rebuild: Profile | None 
     with ExitStack() as closing:
         engine = start_engine(files)
         closing.callback(engine.close)
-        served = start_proxy(
-            proxy or find("reference"), engine.url, files / "records", routes=ROUTES, files=files / "proxy"
-        )
-        closing.callback(served.close)
+
+        def serve(name: str) -> ProxyUnderTest:
+            place = files / name
+            served = start_proxy(proxy or find("reference"), engine.url, files / "records", routes=ROUTES, files=place)
+            closing.callback(served.close)
+            return served
+
+        served = serve("proxy")
         (files / "rebuild").mkdir()
         asked = RebuildUnderTest(rebuild or find("reference-rebuild"), files / "rebuild")
         closing.callback(asked.close)
         lines = (Line(served.url), Line(served.url), Line(engine.url))
         for line in lines:
             closing.callback(line.close)
-        made = Stage(*lines, asked)
+        made = Stage(*lines, asked, served, partial(serve, "another"))
         for name, body in TENANTS.items():
             made.administer("PUT", f"/tenants/{name}", dict(body))
         yield made

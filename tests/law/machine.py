@@ -4,65 +4,39 @@ What may be asserted comes from the engine's ledger, from the records and from w
 nothing is asked of the reference's code.
 """
 
-from collections.abc import Iterator
-from typing import Any
-
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
-from conformance.oracle import records, rollouts
-from conformance.oracle.judgement import Judgement
-from conformance.oracle.law import Account, account
-from conformance.shapes.play import Asked, Head, Play
-from conformance.shapes.stage import CONTINUED, KEPT, STRIPPED, Stage
-from conformance.shapes.tongues import TONGUES, Results, Said, Step
-from tests.law.telling import told
-from tests.law.turns import CALM, WILD, Script, scripts
-
-JSON = Any
+from conformance.shapes.play import Head, Play
+from conformance.shapes.stage import CONTINUED, KEPT, SPLICED, STRIPPED, Stage
+from conformance.shapes.tongues import TONGUES, Results, Said
+from tests.law.holding import CHAINED, UNORDERED, Holding
+from tests.law.manners import MANNERS, Manner
+from tests.law.turns import WILD, Script, scripts
 
 MOST_CALLS = 12
 MOST_CHILDREN = 2
 WHO = st.integers(0, MOST_CHILDREN)
 
 
-class Conversations(RuleBasedStateMachine):
-    """Clients of one rollout, each with its history, who speak ``dialect`` on ``stage``.
-
-    ``acts`` tells what was done, for whoever has to repeat it.
-
-    ``mood`` says what may go wrong. ``damage`` names what a client or the engine did that may cost tokens; without any,
-    all that was taken is trained. ``split`` is what the rebuild is asked to tell apart.
-    """
-
-    stage: Stage
-    dialect: str
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heads: list[Head] = []
-        self.acts: list[str] = []
-        self.damage: list[str] = []
-        self.lost: set[int] = set()
-        self.compacted: list[tuple[tuple[str, str | None], int]] = []
-        self.tasks: list[Step] = []
-        self.titled: list[Head] = []
-        self.mood = CALM
-        self.split: tuple[str, ...] = ()
-        self.asked: tuple[JSON, JSON] | None = None
-        self.play: Play
+class Conversations(Holding):
+    """Clients of one rollout, each with its history, who speak ``dialect`` on ``stage``. What they do."""
 
     @initialize(
         script=scripts(),
-        tenant=st.sampled_from([KEPT, KEPT, STRIPPED, CONTINUED]),
+        tenant=st.sampled_from([KEPT, KEPT, STRIPPED, CONTINUED, SPLICED]),
         split=st.sampled_from([(), (), ("segments",), ("branches",), ("segments", "branches")]),
+        marked=st.sampled_from([True, True, False]),
+        turns=st.integers(0, 2),
     )
-    def begin(self, script: Script, tenant: str, split: tuple[str, ...]) -> None:
+    def begin(self, script: Script, tenant: str, split: tuple[str, ...], marked: bool, turns: int) -> None:
         playbook, self.mood = script
+        self.marked = marked
         self.split = tuple(part for part in split if part in self.stage.rebuild.capabilities)
         self.play = Play(self.stage, TONGUES[self.dialect], playbook, tenant=tenant)
         self.heads.append(self.play.begin())
         self.tasks.append(self.heads[0].steps[0])
+        self.go_on(0, turns)
 
     def head(self, who: int) -> Head:
         return self.heads[who % len(self.heads)]
@@ -92,21 +66,23 @@ class Conversations(RuleBasedStateMachine):
                 if not asked.ok:
                     self.lost.add(asked.number)
 
-    @rule(who=WHO)
+    @rule(who=WHO, turns=st.integers(0, 2))
     @precondition(lambda self: self.may("lose") and self.may_ask())
-    def lose(self, who: int) -> None:
+    def lose(self, who: int, turns: int) -> None:
         """The answer is whole and never used: what is asked next is a retry."""
         head = self.head(who)
         self.tell("lose an answer", head)
         self.lost.add(head.ask().number)
+        self.go_on(who, turns)
 
-    @rule(who=WHO)
+    @rule(who=WHO, turns=st.integers(0, 2))
     @precondition(lambda self: self.may("nudge") and self.may_ask())
-    def nudge(self, who: int) -> None:
+    def nudge(self, who: int, turns: int) -> None:
         head = self.head(who)
         self.tell("nudge", head)
         self.lost.add(head.ask().number)
         head.say("Use a tool.")
+        self.go_on(who, turns)
 
     @rule(who=WHO, first=st.booleans())
     @precondition(lambda self: self.may("ask_twice_at_once") and self.may_ask(2))
@@ -117,7 +93,7 @@ class Conversations(RuleBasedStateMachine):
         self.play.send(head, head.steps, self.stage.second)
         both = [self.play.heard(head, head.steps, line) for line in (self.stage.first, self.stage.second)]
         taken, dropped = both if first else reversed(both)
-        self.damage.append("nobody knows in which order the engine saw two calls")
+        self.damage.append(UNORDERED)
         self.lost.add(dropped.number)
         if taken.ok:
             head.take(taken)
@@ -181,6 +157,34 @@ class Conversations(RuleBasedStateMachine):
         self.play.call(head, (Said(f"Name this: {task.text}"),))
         head.system, head.tools = system, tools
 
+    @rule(who=WHO, manner=st.sampled_from((*MANNERS, None)), turns=st.integers(0, 2))
+    @precondition(lambda self: self.may("tell_otherwise"))
+    def tell_otherwise(self, who: int, manner: Manner | None, turns: int) -> None:
+        """From now on the client tells the model's answers in another form, as a harness does."""
+        head = self.head(who)
+        self.tell(f"tell answers {'as they came' if manner is None else manner.__name__}", head)
+        head.manner = manner
+        if self.play.tenant not in CHAINED:
+            self.damage.append("told otherwise")
+        self.go_on(who, turns)
+
+    @rule(who=WHO, turns=st.integers(0, 2))
+    @precondition(lambda self: self.may("move"))
+    def move(self, who: int, turns: int) -> None:
+        """The next calls go through another process on the same records."""
+        head = self.head(who)
+        head.elsewhere = not head.elsewhere
+        self.tell(f"move to the {'other' if head.elsewhere else 'first'} proxy", head)
+        self.go_on(who, turns)
+
+    @rule(who=WHO, turns=st.integers(0, 2))
+    @precondition(lambda self: self.mood == "kill" and not self.killed and bool(self.play.calls))
+    def kill(self, who: int, turns: int) -> None:
+        self.killed = True
+        self.acts.append(f"kill the proxy and start it again · calls so far {len(self.play.calls)}")
+        self.stage.kill_the_proxy()
+        self.go_on(who, turns)
+
     @rule(who=WHO, same_session=st.booleans())
     @precondition(lambda self: len(self.heads) <= MOST_CHILDREN)
     def delegate(self, who: int, same_session: bool) -> None:
@@ -211,78 +215,6 @@ class Conversations(RuleBasedStateMachine):
         self.tell("change model", head)
         head.model = self.play.tenant if head.model.endswith("-small") else f"{self.play.tenant}-small"
         self.damage.append("changed model")
-
-    # What has to hold of all that
-
-    def teardown(self) -> None:
-        if not self.heads or not self.play.calls:
-            return
-        rows, envelopes = self.play.rows(), self.play.envelopes()
-        self.play.forget()
-        kept = [record for envelope in envelopes for record in envelope["completions"]]
-        self.hold(records.law(kept, rows))
-        self.hold(records.none_lost(kept, rows))
-        if not kept:
-            return
-        source = {"envelope": envelopes[0]} if len(envelopes) == 1 else {"sessions": envelopes}
-        self.asked = source, self.stage.rebuild.ask_now(source, split=self.split)
-        answer = self.asked[1]
-        found = account(answer, kept, rows)
-        self.hold(found.law)
-        self.hold(rollouts.conserved(answer, rollouts.sampled(kept)))
-        self.hold_what_was_taken(answer, found, rows)
-        if len(rows) == len(self.play.calls) and "nobody knows" not in "".join(self.damage):
-            self.hold_what_was_lost(answer, found, rows)
-            if not self.split:
-                self.hold_that_a_compaction_is_told(answer, kept, rows)
-
-    def hold_what_was_lost(self, answer: JSON, found: Account, rows: list[JSON]) -> None:
-        """An answer that its client lost before it asked again is not trained, unless a call with equal tokens is."""
-        all_ids = [row["generation_token_ids"] for row in rows]
-        asked_last = {asked.speaker: asked.number for asked in self.play.calls if asked.steps[0] in self.tasks}
-        for row, asked in self.pairs(rows):
-            if asked.number in self.lost and asked.number < asked_last[asked.speaker]:
-                twin = all_ids.count(row["generation_token_ids"]) > 1
-                self.hold(
-                    Judgement(
-                        twin or row["seq"] not in found.trained,
-                        "not trained",
-                        f"call {asked.number} is trained",
-                        answer["reason"],
-                    )
-                )
-
-    def hold_that_a_compaction_is_told(self, answer: JSON, kept: list[JSON], rows: list[JSON]) -> None:
-        """Calls on both sides of a compaction are never one clean rollout."""
-        valid = {record["request_id"] for record in kept if record["is_valid"]}
-        sound = [asked for row, asked in self.pairs(rows) if row["request_id"] in valid and asked.taken]
-        for speaker, number in self.compacted:
-            numbers = [asked.number for asked in sound if asked.speaker == speaker]
-            if any(one < number for one in numbers) and any(one >= number for one in numbers):
-                told = [answer, *(one for one in answer["trajectories"] if one["session_id"] == speaker[0])]
-                clean = all(one["outcome"] == "clean" for one in told)
-                self.hold(Judgement(not clean, "a compaction is told", "clean", f"compacted before call {number}"))
-
-    def pairs(self, rows: list[JSON]) -> Iterator[tuple[JSON, Asked]]:
-        return zip(rows, self.play.calls, strict=True)
-
-    def hold_what_was_taken(self, answer: JSON, found: Account, rows: list[JSON]) -> None:
-        """Without damage, the trained calls are those that the clients went on with."""
-        if len(rows) != len(self.play.calls) or self.damage or self.lost:
-            return
-        told = [row for row, asked in self.pairs(rows) if asked.taken]
-        in_its_own_tokens = self.play.tenant == CONTINUED or all(row["faithful"] for row in told)
-        if not in_its_own_tokens or any(row["fault"] for row in rows):
-            return
-        speakers = {asked.speaker for asked in self.play.calls}
-        if speakers != {asked.speaker for asked in self.play.calls if asked.taken}:
-            return  # a title that stands alone is all that there is of its agent
-        expected = sorted(row["seq"] for row in told)
-        self.hold(Judgement(sorted(found.trained) == expected, expected, sorted(found.trained), answer["reason"]))
-
-    def hold(self, judged: Judgement) -> None:
-        if not judged:
-            raise AssertionError(told(judged, self.play, self.acts, self.asked))
 
 
 def on(stage: Stage, dialect: str) -> type[Conversations]:

@@ -9,7 +9,10 @@ Script = tuple[dict[str, JSON], str]
 """A playbook, and the mood of the run."""
 
 CALM, WILD = "calm", "wild"
-MOODS = (CALM, WILD, WILD, "lose", "nudge", "ask_twice_at_once", "back", "compact", "edit", "change_model")
+MOODS = (
+    *(CALM, WILD, WILD, "lose", "nudge", "ask_twice_at_once", "back", "compact", "edit", "change_model"),
+    *("tell_otherwise", "move", "kill"),
+)
 """What may go wrong in a run: nothing, anything, or one kind of thing, whose traces nothing else then covers."""
 TURNS = 6
 SCOPES = ("main", "child", "other")
@@ -28,6 +31,7 @@ CONTENTS: dict[str, JSON] = {
     "says": {"text": "{tag} I have looked into it."},
     "thought and call": {"reasoning": "I wonder why.", "calls": [_look("build.log")]},
     "two calls": {"calls": [_look("one.py"), _look("two.py")]},
+    "call with a word for a truth": {"calls": [{"name": "look", "arguments": {"path": "all {tag}", "all": "true"}}]},
     "thought and says": {"reasoning": "I wonder what follows.", "text": "{tag} It follows that it fails."},
     "text and call": {"text": "{tag} I look once more.", "calls": [_look("again.py")], "sampling": "drifting"},
     "cut": {"text": "{tag} This was going to be a longer", "finish": "length", "sampling": "drifting"},
@@ -42,7 +46,7 @@ CONTENTS: dict[str, JSON] = {
 
 SECOND_THOUGHTS = {"calls": [_look("elsewhere.py")]}
 THIRD_THOUGHTS = {"text": "{tag} On third thoughts it is done."}
-WHOLE = ("call", "says", "thought and call", "two calls", "thought and says")
+WHOLE = ("call", "says", "thought and call", "two calls", "thought and says", "call with a word for a truth")
 """Turns that a client can send back as they were sampled."""
 
 
