@@ -39,7 +39,7 @@ class Holding(RuleBasedStateMachine):
         self.acts: list[str] = []
         self.damage: list[str] = []
         self.lost: set[int] = set()
-        self.compacted: list[tuple[tuple[str, str | None], int]] = []
+        self.compacted: list[tuple[tuple[str, str | None], int, bool]] = []
         self.tasks: list[Step] = []
         self.titled: list[Head] = []
         self.mood = CALM
@@ -104,10 +104,15 @@ class Holding(RuleBasedStateMachine):
                 )
 
     def hold_that_a_compaction_is_told(self, answer: JSON, kept: list[JSON], rows: list[JSON]) -> None:
-        """Calls on both sides of a compaction are never one clean rollout."""
+        """Calls on both sides of a compaction are never one clean rollout.
+
+        A call with other tools and nothing of the conversation in it looks like one beside it.
+        """
         valid = {record["request_id"] for record in kept if record["is_valid"]}
         sound = [asked for row, asked in self.pairs(rows) if row["request_id"] in valid and asked.taken]
-        for speaker, number in self.compacted:
+        for speaker, number, keeps_a_turn in self.compacted:
+            if "changed tools" in self.damage and not keeps_a_turn:
+                continue
             numbers = [asked.number for asked in sound if asked.speaker == speaker]
             if any(one < number for one in numbers) and any(one >= number for one in numbers):
                 told = [answer, *(one for one in answer["trajectories"] if one["session_id"] == speaker[0])]

@@ -9,7 +9,7 @@ from hypothesis.stateful import initialize, precondition, rule
 
 from conformance.shapes.play import Head, Play
 from conformance.shapes.stage import CONTINUED, KEPT, SPLICED, STRIPPED, Stage
-from conformance.shapes.tongues import TONGUES, Results, Said
+from conformance.shapes.tongues import TONGUES, Answer, Results, Said
 from tests.law.holding import CHAINED, UNORDERED, Holding
 from tests.law.manners import MANNERS, Manner
 from tests.law.turns import WILD, Script, scripts
@@ -117,7 +117,8 @@ class Conversations(Holding):
             self.tell(f"compact, the last {kept} turns kept", head)
             head.compact(kept=kept)
             self.damage.append("compacted")
-            self.compacted.append(((head.session, head.agent), len(self.play.calls)))
+            keeps_a_turn = any(isinstance(step, Answer) for step in head.steps)
+            self.compacted.append(((head.session, head.agent), len(self.play.calls), keeps_a_turn))
             self.tasks.append(head.steps[0])
             self.go_on(who, turns)
 

@@ -116,6 +116,9 @@ def is_side_call(line: Line, main: Line) -> bool:
 
 
 def may_go_on(main: Line, start: Turn) -> bool:
-    """Whether a call may be the main line after a compaction that changed the system too, as Claude Code's does."""
-    with_its_tools = bool(start.tools) and start.tools_key == main.start.tools_key
-    return with_its_tools and start.place > max(turn.place for turn in main.turns)
+    """Whether a call may be the main line after a compaction that changed the system too, as Claude Code's does, or the
+    tools, with a turn of the line kept.
+    """
+    if not start.tools or start.place < max(turn.place for turn in main.turns):
+        return False
+    return start.tools_key == main.start.tools_key or holds_a_turn(main, start)

@@ -8,7 +8,7 @@ import pytest
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers
 from conformance.oracle import placing, triples, views
-from conformance.scenarios.rebuild.sessions import Made, Session, call, result, says, system, user
+from conformance.scenarios.rebuild.sessions import TOOLS, Made, Session, call, result, says, system, user
 from conformance.systems.rebuild import RebuildUnderTest
 
 AGENT = system("You are an agent.")
@@ -125,8 +125,16 @@ async def test_a_compacted_session_is_withheld_and_keeps_its_tokens(
         check.that("REB-065", placing.apart(answer, beside, [turn.truth for turn in made.turns]))
 
 
+def with_other_tools(turns_after: int) -> Compacted:
+    """A tool server has come up meanwhile, so that the shortened history is sent with more tools."""
+    session = Session()
+    before = steps(session, 3)
+    start = session.begin(AGENT, TASK, *last_pair(before[-1]), tools=[*TOOLS, {"id": "search"}])
+    return Compacted(session, before, None, session.turns(turns_after, start))
+
+
 @covers("REB-066")
-@each([*TOLD_BY_STRUCTURE, as_claude_code_by_hand])
+@each([*TOLD_BY_STRUCTURE, as_claude_code_by_hand, with_other_tools])
 async def test_a_compaction_right_before_the_last_call_is_seen(
     rebuild: RebuildUnderTest, check: Check, compacted: Compact
 ) -> None:
