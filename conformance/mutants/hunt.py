@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -30,7 +30,6 @@ REFERENCES = {
     "rebuild": ("reference-rebuild.toml", "conformance.reference.rebuild"),
     "rollout": ("reference-rollout.toml", "conformance.reference.rollout"),
 }
-Nurseries = SimpleQueue[Nursery]
 PATIENCE_SECONDS = 180.0
 RUNS_PER_MUTANT = 1000
 RUN_BLOCKS = 1_000_000 // RUNS_PER_MUTANT
@@ -51,12 +50,18 @@ class Caught:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """What mutants have in common: the engine, what their runs are forked from, and a Ray cluster's address."""
+class Lane:
+    """What runs one after the other have in common: the engine, what they are forked from, a Ray cluster's address.
+
+    Runs side by side share no engine: scenarios close its idle connections, whose ever they are.
+    """
 
     engine: FakeEngine
-    nurseries: Nurseries
+    nursery: Nursery
     cluster: str | None = None
+
+
+Lanes = SimpleQueue[Lane]
 
 
 def hunt(names: Sequence[str], jobs: int) -> int:
@@ -69,10 +74,9 @@ def hunt(names: Sequence[str], jobs: int) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     files = files_by_requirement()
     plays = [files.get(mutant.violates, [SCENARIOS]) for mutant in chosen]
-    with _engine() as engine, _cluster(plays) as cluster, _nurseries(jobs) as nurseries, _pool(jobs) as pool:
-        stage = Shared(engine, nurseries, cluster)
+    with _cluster(plays) as cluster, _lanes(min(jobs, len(chosen)), cluster) as lanes, _pool(jobs) as pool:
         waiting = [
-            pool.submit(try_one, mutant, stage, block, there)
+            pool.submit(in_a_lane, lanes, mutant, block, there)
             for block, (mutant, there) in enumerate(zip(chosen, plays, strict=True))
         ]
         for count, done in enumerate(as_completed(waiting), start=1):
@@ -121,23 +125,21 @@ def _pool(jobs: int) -> Iterator[ThreadPoolExecutor]:
 
 
 @contextmanager
-def _nurseries(jobs: int) -> Iterator[Nurseries]:
+def _lanes(jobs: int, cluster: str | None) -> Iterator[Lanes]:
     """One for each run at a time."""
-    with tempfile.TemporaryDirectory(prefix="nurseries-") as folder:
-        free: Nurseries = SimpleQueue()
-        all_of_them = [Nursery(Path(folder, f"{number}.log")) for number in range(max(1, jobs))]
-        for one in all_of_them:
-            free.put(one)
-        try:
-            yield free
-        finally:
-            for one in all_of_them:
-                one.close()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nurseries-"))
+        free: Lanes = SimpleQueue()
+        for number in range(max(1, jobs)):
+            nursery = Nursery(Path(folder, f"{number}.log"))
+            stack.callback(nursery.close)
+            free.put(Lane(stack.enter_context(_engine()), nursery, cluster))
+        yield free
 
 
 @contextmanager
 def _engine() -> Iterator[FakeEngine]:
-    """One fake vLLM for all mutants: they differ in the proxy, and play in blocks of run numbers of their own."""
+    """One fake vLLM for many mutants: they differ in the proxy, and play in blocks of run numbers of their own."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         engine = start_engine(Path(folder))
         try:
@@ -162,7 +164,16 @@ def _cluster(plays: Sequence[Sequence[Path]]) -> Iterator[str | None]:
             cluster.close()
 
 
-def try_one(mutant: Mutant, stage: Shared, block: int, files: Sequence[Path]) -> Caught:
+def in_a_lane(lanes: Lanes, mutant: Mutant, block: int, files: Sequence[Path]) -> Caught:
+    """Waits for a free one."""
+    lane = lanes.get()
+    try:
+        return try_one(mutant, lane, block, files)
+    finally:
+        lanes.put(lane)
+
+
+def try_one(mutant: Mutant, lane: Lane, block: int, files: Sequence[Path]) -> Caught:
     """Run the scenarios that judge what the mutant violates, in ``files``, and the smoke scenarios against it."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         profile, ran = Path(folder, "mutant.toml"), Path(folder, "ran")
@@ -171,23 +182,20 @@ def try_one(mutant: Mutant, stage: Shared, block: int, files: Sequence[Path]) ->
             "--system": profile,
             "--covering": mutant.violates,
             "--report": folder,
-            "--engine": stage.engine.url,
+            "--engine": lane.engine.url,
             "--basetemp": Path(folder, "files"),
             "--first-run": block % RUN_BLOCKS * RUNS_PER_MUTANT,
-            **({} if stage.cluster is None else {"--ray-cluster": stage.cluster}),
+            **({} if lane.cluster is None else {"--ray-cluster": lane.cluster}),
         }
         arguments = [f"{name}={value}" for name, value in options.items()]
         places = list(dict.fromkeys(map(str, [SCENARIOS / SMOKE, *files])))
         switches = ("--smoke", "--no-drawings")
         words = ["-m", "e2e or ray", *switches, *arguments, *QUIET, *places]
         log = Path(folder, "run.log")
-        nursery = stage.nurseries.get()
         try:
-            status = nursery.run(words, cwd=Path(folder), log=log, seconds=PATIENCE_SECONDS)
+            status = lane.nursery.run(words, cwd=Path(folder), log=log, seconds=PATIENCE_SECONDS)
         except CannotRun as error:
             return Caught(mutant, str(error))
-        finally:
-            stage.nurseries.put(nursery)
         if status is None:
             return Caught(mutant, f"its run did not end within {PATIENCE_SECONDS:g} s")
         report_file = Path(folder, "results.ndjson")
