@@ -48,8 +48,9 @@ def launch(arguments: list[str], report: Path, command: str, options: Iterable[s
         except SystemExit:  # told to end
             _settled(results, pytest.ExitCode.INTERRUPTED)
             raise
+    ended = _status(status, results)  # before an earlier report, which had a status of its own, comes back
     _settled(results, status)
-    return _status(status, results)
+    return ended
 
 
 def _run(command: list[str], held: bool) -> int:

@@ -36,7 +36,9 @@ def selection(name: str, catalogue: Catalogue) -> list[str]:
     bare = (function or name).partition("[")[0]
     found = [path for path in _scenario_files() if bare in _functions_in(path)]
     if not found:
-        raise NothingToPlay(f"{name}: no requirement and no scenario{_close(bare, *_scenario_files())}")
+        near = difflib.get_close_matches(bare.upper(), list(catalogue), n=1, cutoff=0.8)
+        better = f"{_or(near)}; trackgauge requirements lists them" if near else _close(bare, *_scenario_files())
+        raise NothingToPlay(f"{name}: no requirement and no scenario{better}")
     return [f"{path}::{function or name}" for path in found]
 
 

@@ -18,6 +18,7 @@ from conformance.report.results import Footer, Report, Result, Sentences, SuiteE
 from conformance.report.summary import ExitStatus, by_requirement, extent, gating_failure, tally, unexplained
 
 NARROWEST = 40
+SEPARATOR = " · "
 LABEL = 11
 """Columns of the label in a block, its indent included."""
 
@@ -84,8 +85,8 @@ def render(
     console.print()
     console.print(_table(report.results))
     console.print()
-    console.print(Text(closing(report.results, report.errors)))
-    console.print(Text(effort(report.footer)))
+    for line in (closing(report.results, report.errors), effort(report.footer)):
+        console.print(Text(_folded(line, console.width)))
     console.print(Text(f"results {printable(results_path)}"), soft_wrap=True)
     return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
@@ -102,7 +103,7 @@ def closing(results: Sequence[Result], errors: Sequence[SuiteError]) -> str:
         "errors": verdicts.count(Verdict.ERROR) + len(errors),
     }
     reach = extent(results)
-    return " · ".join(
+    return SEPARATOR.join(
         [
             *(f"{level.lower()} {tally(v for its, v in single.values() if its is level)}" for level in Level),
             f"skipped {verdicts.count(Verdict.SKIP)}",
@@ -116,9 +117,26 @@ def closing(results: Sequence[Result], errors: Sequence[SuiteError]) -> str:
 def effort(footer: Footer) -> str:
     """What the run took, and how it ends."""
     return (
-        f"{footer.scenarios} scenarios · {footer.servers_started} servers · {footer.seconds:.1f} s · "
+        f"{_counted(footer.scenarios, 'scenario')} · {_counted(footer.servers_started, 'server')} · "
+        f"{footer.seconds:.1f} s · "
         f"exit {footer.exit_status}: {_meaning(footer.exit_status)}"
     )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _folded(line: str, width: int) -> str:
+    """Broken between its parts, never within one."""
+    lines: list[str] = []
+    for part in line.split(SEPARATOR):
+        together = SEPARATOR.join([*lines[-1:], part])
+        if lines and len(together) <= width:
+            lines[-1] = together
+        else:
+            lines.append(part)
+    return "\n".join(lines)
 
 
 def _meaning(status: int) -> str:

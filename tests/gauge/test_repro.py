@@ -39,6 +39,7 @@ def test_a_requirement_and_a_scenario_can_be_named(name: str, chosen: str) -> No
     ("name", "told"),
     [
         pytest.param("STR-092", "STR-092: no such requirement; did you mean STR-0", id="no such requirement"),
+        pytest.param("STR-0077", "no requirement and no scenario; did you mean STR-007?", id="one figure too many"),
         pytest.param(SMOKE[:-1], f"no requirement and no scenario; did you mean {SMOKE}", id="misspelt"),
         pytest.param(f"{FILE}::{SMOKE}s", f"has no such scenario; did you mean {SMOKE}", id="misspelt in its file"),
         pytest.param("nothing", "nothing: no requirement and no scenario; results.ndjson names", id="nothing like it"),

@@ -213,6 +213,7 @@ def test_a_program_that_is_not_there_is_told_in_one_line_before_anything_starts(
     assert line.startswith(f"ERROR: {told}")
     assert (ran.status, [each["kind"] for each in ran.lines]) == (4, ["header", "footer"])
     assert "away did not start" in (suite.folder / "report" / "summary.md").read_text()
+    assert suite.run("", "--covering", "XYZ").status == 2
 
 
 def test_a_system_that_does_not_start_ends_with_status_4_and_the_end_of_its_log(suite: Suite) -> None:

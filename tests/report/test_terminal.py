@@ -82,6 +82,7 @@ def test_the_table_counts_requirements_by_family_and_level(report: Report) -> No
 def test_the_end_says_what_was_held_and_where_the_results_are(report: Report) -> None:
     lines = terminal.render(report, SENTENCES, "some/where/results.ndjson").splitlines()
     assert lines[-1] == "results some/where/results.ndjson"
+    assert lines[-3].endswith("errors 2 · judged 8 of 9")
     assert lines[-2] == "40 scenarios · 21 servers · 12.3 s · exit 1: not conforming, or not shown to be"
     assert terminal.closing(report.results, report.errors) == (
         "must 2/7 · should 0/1 · may 0/0 · skipped 1 · known 1 (stale 1) · inconclusive 2 · errors 2 · judged 8 of 9"
