@@ -1,5 +1,7 @@
 """The chains of one caller: which call continued which, with the tokens of each."""
 
+import hashlib
+import json
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +36,8 @@ class Turn:
 
     ``generated`` counts the tokens of the answer. ``self_ended``: the model itself ended it, so that its last token is
     the end of a turn. ``rendering`` names all but the messages that its prompt was rendered with. ``reasoning`` is what
-    was thought before the answer; it is in no message.
+    was thought before the answer; it is in no message. ``spellings`` are digests of rewrites of its messages, and
+    ``length`` counts the tokens of the whole history.
     """
 
     parent: "Turn | None"
@@ -50,6 +53,11 @@ class Turn:
     reasoning: str | None = None
     delivered: bool = True
     children: list["Turn"] = field(default_factory=list)
+    spellings: set[bytes] = field(default_factory=set)
+    length: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.length = len(self.ids) + (0 if self.parent is None else self.parent.length)
 
     def chain(self) -> "Iterator[Turn]":
         """This turn and all that it continues, back to the first."""
@@ -62,6 +70,18 @@ class Turn:
         """Prompt and generation."""
         pieces = [turn.ids for turn in self.chain()]
         return list(joined.from_iterable(reversed(pieces)))
+
+    def opens(self, prompt: "array[int]") -> bool:
+        """Whether a prompt starts with the history. It is not put together for that: this is done on the event loop."""
+        end = self.length
+        if len(prompt) < end:
+            return False
+        for turn in self.chain():
+            start = end - len(turn.ids)
+            if prompt[start:end] != turn.ids:
+                return False
+            end = start
+        return True
 
 
 class Chains:
@@ -111,7 +131,18 @@ def _goes_on_from(spoken: Spoken, turn: Turn) -> bool:
         return True
     pairs = zip(turn.digests, spoken.digests[start : turn.depth], strict=True)
     differing = [at for at, (known, given) in enumerate(pairs) if known != given]
-    return all(agrees(turn.messages[at], spoken.messages[start + at]) for at in differing)
+    return all(_is_spelling(turn, at, spoken.messages[start + at]) for at in differing)
+
+
+def _is_spelling(turn: Turn, at: int, message: JSONObject) -> bool:
+    """Whether a message is a rewrite of the turn's own. That is found out once: it takes time, and every call asks."""
+    told = f"{at} {json.dumps(message)}".encode()
+    spelling = hashlib.blake2b(told, digest_size=16).digest()
+    if spelling not in turn.spellings:
+        if not agrees(turn.messages[at], message):
+            return False
+        turn.spellings.add(spelling)
+    return True
 
 
 def _thought_otherwise(spoken: Spoken, turn: Turn) -> bool:

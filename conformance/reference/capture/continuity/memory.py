@@ -1,6 +1,5 @@
 """All chains that this process knows, of all callers: bounded, and filled again from the records on the disk."""
 
-from array import array
 from collections import OrderedDict
 from collections.abc import Iterable
 
@@ -26,6 +25,13 @@ class _Session:
         self.turns: dict[str, Turn] = {}
         self.read: set[str] = set()
         self.weight = SESSION_WEIGHT
+
+    def forgotten(self) -> int:
+        """Forget all chains, but not which records were read; returns how much lighter the session is."""
+        freed, self.weight = self.weight - SESSION_WEIGHT, SESSION_WEIGHT
+        self.chains.clear()
+        self.turns.clear()
+        return freed
 
 
 class Memory:
@@ -108,11 +114,11 @@ class Memory:
         # While the engine was at work, the session may have made room for another, and ``before`` with it.
         kept = before is not None and self._session(str(entry.key[0])).turns.get(before.uuid) is before
         candidates: Iterable[Turn] = (before,) if before is not None and kept else chains.matches(entry.request)
-        return next((turn for turn in candidates if _starts_with(entry.prompt, turn.history())), None)
+        return next((turn for turn in candidates if turn.opens(entry.prompt)), None)
 
     def _turn(self, entry: Learned, parent: Turn | None) -> Turn:
         known_messages = 0 if parent is None else parent.depth
-        known_ids = 0 if parent is None else len(parent.history())
+        known_ids = 0 if parent is None else parent.length
         self._count += 1
         return Turn(
             parent=parent,
@@ -134,7 +140,8 @@ class Memory:
             _, session = self._sessions.popitem(last=False)
             self.weight -= session.weight
             self.evicted += 1
-
-
-def _starts_with(prompt: "array[int]", history: list[int]) -> bool:
-    return prompt[: len(history)] == array("q", history)
+        if self.weight > self._limit:
+            # One session fills it all, and its records would only fill it again.
+            for session in self._sessions.values():
+                self.weight -= session.forgotten()
+                self.evicted += 1

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import stat
 from collections.abc import Collection
 from pathlib import Path
 
@@ -29,7 +30,11 @@ def unread(store: Store, session_id: str, read: Collection[str]) -> tuple[list[s
 
 def _entry(folder: Path, name: str, session_id: str) -> tuple[str, Learned] | None:
     try:
-        record = jsontext.read((folder / f"{name}.json").read_bytes())
+        path = folder / f"{name}.json"
+        if not stat.S_ISREG(path.lstat().st_mode):
+            # Whoever reads a pipe waits for somebody to write to it.
+            return None
+        record = jsontext.read(path.read_bytes())
         if not isinstance(record, dict) or record.get("session_id") != session_id or record.get("uuid") != name:
             return None
         delivered = not (folder / f"{name}{UNDELIVERED_SUFFIX}").exists()

@@ -97,6 +97,19 @@ def test_a_prompt_that_was_cut_down_is_not_gone_on_from_by_a_call_that_is_not(
     ]
 
 
+@pytest.mark.parametrize("depth", [250, 950, 990, 2000])
+@pytest.mark.parametrize("key", ["tools", "messages"])
+def test_a_request_of_any_depth_is_answered_or_refused(continuing: Proxy, session: str, depth: int, key: str) -> None:
+    nested = b'{"a":' * depth + b"1" + b"}" * depth
+    odd = b'{"role":"tool","content":%b}' % nested if key == "messages" else b'{"role":"user","content":"?"}'
+    history = b",".join(json.dumps(one).encode() for one in HISTORY)
+    tools = b',"tools":[{"type":"function","function":{"name":"f","parameters":%b}}]' % nested
+    body = b'{"model":"policy","messages":[%b,%b]%b}' % (history, odd, tools if key == "tools" else b"")
+    continuing.chat(session)
+    reply = continuing.call("POST", "/v1/chat/completions", body, {"proxy_x_session_id": session})
+    assert reply.status in (200, 400)
+
+
 def test_counts_tell_every_recorded_call_of_a_continuing_route_once(
     continuing: Proxy, engine: ScriptedEngine, session: str
 ) -> None:

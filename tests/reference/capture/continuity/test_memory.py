@@ -1,6 +1,7 @@
 """What is remembered of chains: by whom, in what order, for how long, and what the disk gives back."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -144,6 +145,32 @@ def test_of_answers_in_the_same_words_the_one_is_taken_whose_thoughts_the_histor
     assert within(store, work) == [ids for number in taken for ids in ([1, 2, number], [1, 2, number, 6, 7])]
 
 
+@pytest.mark.parametrize("changed", range(5))
+def test_a_prompt_with_one_other_token_anywhere_in_its_history_begins_another_chain(store: Store, changed: int) -> None:
+    async def work(memory: Memory) -> list[bool]:
+        memory.keep(entry([USER, answer("a")], [1, 2], [3], "u1"))
+        memory.keep(entry([USER, answer("a"), USER, answer("b")], [1, 2, 3, 4], [5], "u2"))
+        said = [USER, answer("a"), USER, answer("b"), USER, answer("c")]
+        prompts = ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], [1, 2, 3, 4])
+        other = [token + 10 * (at == changed) for at, token in enumerate([1, 2, 3, 4, 5, 6])]
+        turns = [memory.keep(entry(said, prompt, [7], f"{prompt}")) for prompt in (*prompts, other)]
+        return [turn.parent is not None and turn.parent.uuid == "u2" for turn in turns]
+
+    assert within(store, work) == [True, True, False, False]
+
+
+def test_a_rewrite_is_known_again_and_no_other_spelling_with_it(store: Store) -> None:
+    lines = {"role": "assistant", "content": "a\nb"}
+    blocks = {**lines, "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
+
+    async def work(memory: Memory) -> list[bool]:
+        memory.keep(entry([USER, lines], [1, 2], [3], "u1"))
+        told = (blocks, blocks, {**lines, "content": "ab"}, lines)
+        return [await before(memory, USER, message, USER) is not None for message in told]
+
+    assert within(store, work) == [True, True, False, True]
+
+
 def test_a_prompt_that_leaves_the_chain_begins_another(store: Store) -> None:
     async def work(memory: Memory) -> tuple[bool, list[int]]:
         first = memory.keep(entry([USER, answer("a")], [1, 2], [3], "u1"))
@@ -226,6 +253,22 @@ def test_sessions_of_which_nothing_is_known_do_not_fill_the_memory(store: Store)
     assert within(store, work, limit=2_000)
 
 
+def test_one_session_that_fills_the_memory_forgets_its_chains_and_is_not_read_again(store: Store) -> None:
+    first = store.keep(record([USER, answer("a")], [1, 2], [3]))
+
+    async def work(memory: Memory) -> tuple[bool, bool, list[int]]:
+        memory.keep(entry([USER, answer("a")], [1, 2], [3], first))
+        for number in range(40):
+            memory.keep(entry([{**USER, "content": f"{number}"}, answer("a")], [1, number], [3], f"u{number}"))
+        light = memory.weight <= 2_000 and memory.told()["evicted"] > 0
+        forgotten = await before(memory, USER, answer("a"), USER) is None
+        memory.keep(entry([USER, answer("a"), USER, answer("b")], [1, 2, 9], [5], "later"))
+        found = await before(memory, USER, answer("a"), USER, answer("b"), USER)
+        return light, forgotten, [] if found is None else found.history()
+
+    assert within(store, work, limit=2_000) == (True, True, [1, 2, 9, 5])
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -240,7 +283,7 @@ def test_what_messages_hold_weighs_wherever_it_stands(store: Store, told: JSON) 
         memory.keep(entry([{**USER, **told}, answer("a")], [1, 2], [3], "u1"))
         return memory.weight
 
-    assert within(store, work) > 10_000
+    assert within(store, work, limit=100_000) > 10_000
 
 
 def test_damage_on_the_disk_costs_only_what_it_hit(store: Store) -> None:
@@ -249,6 +292,7 @@ def test_damage_on_the_disk_costs_only_what_it_hit(store: Store) -> None:
     (folder / "torn.json").write_bytes((folder / f"{good}.json").read_bytes()[:60])
     (folder / "foreign.json").write_text('{"session_id": "s", "uuid": "foreign", "is_valid": true}')
     (folder / "list.json").write_text("[]")
+    os.mkfifo(folder / "pipe.json")
     store.keep(record([USER, answer("b")], [1, 2], [3], is_valid=False))
     store.keep(record([USER, answer("c")], [1, 2], [2**70]))
     store.keep(record([USER, answer("d")], [1, 2], [3], extras={"plain_reason": "prompt_differs"}))
