@@ -12,7 +12,7 @@ import stat
 import threading
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -45,9 +45,11 @@ class Kept:
 class _Session:
     """What this process knows of a session's folder: how many records lie there, the latest time, the parent.
 
-    ``rooted`` tells that the folder itself is known to be on the disk.
+    ``rooted`` tells that the folder itself is known to be on the disk. ``lock`` is held while what others wrote is read
+    again, which may take seconds, and no other session is to wait for that.
     """
 
+    lock: threading.Lock = field(default_factory=threading.Lock)
     files: int = 0
     latest: int = 0
     parent: str | None = None
@@ -92,15 +94,16 @@ class Store:
         folder = self.folder(record["session_id"])
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         record["uuid"] = str(uuid.uuid4())
-        with self._lock:
-            session = self._session(folder, record["session_id"])
+        session = self._known.setdefault(record["session_id"], _Session())
+        with session.lock:
+            self._look_again(session, folder)
             session.parent = session.parent or record["parent_session_id"]
             record["parent_session_id"] = session.parent
             record["captured_at"] = self._next_time(session)
         try:
             _write_durably(folder, f"{record['uuid']}.json", jsontext.write(record))
         except (OSError, ValueError):
-            with self._lock:
+            with session.lock:
                 session.files -= 1
             raise
         if not session.rooted:
@@ -177,9 +180,8 @@ class Store:
         """Whether a record was lost, or a file is there, read before, that may have been one."""
         return (folder / LOST_MARK).exists() or any(folder / name in self._damaged for name in _record_names(folder))
 
-    def _session(self, folder: Path, session_id: str) -> _Session:
-        """What is known of the session, read again if another process has written to it."""
-        session = self._known.setdefault(session_id, _Session())
+    def _look_again(self, session: _Session, folder: Path) -> None:
+        """Read the session again if another process has written to it, and count the record that is to come."""
         files = len(_record_names(folder))
         if files > session.files:
             for kept in self.records(folder):
@@ -187,12 +189,12 @@ class Store:
                 session.parent = session.parent or kept.parent_session_id
             session.files = files
         session.files += 1
-        return session
 
     def _next_time(self, session: _Session) -> str:
-        self._last_time = max(self.now(), self._last_time + 1, session.latest + 1)
-        session.latest = self._last_time
-        return timestamp(self._last_time)
+        with self._lock:
+            self._last_time = max(self.now(), self._last_time + 1, session.latest + 1)
+            session.latest = self._last_time
+        return timestamp(session.latest)
 
     def _read(self, path: Path) -> Kept | None:
         """A record file, read once for each state it is found in; None if it is none, which is told once."""

@@ -263,3 +263,31 @@ def test_a_record_from_the_end_of_time_stops_nobody_from_recording(tmp_path: Pat
     for session_id in ("s", "another"):
         store.keep({"schema_version": 1, "session_id": session_id, "parent_session_id": None})
     assert [len(store.records(store.folder(one))) for one in ("s", "another")] == [2, 1]
+
+
+def test_a_session_that_is_read_again_keeps_no_other_from_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = Store(tmp_path), Store(tmp_path)
+    store.prepare()
+    first = other.keep({"schema_version": 1, "session_id": "slow", "parent_session_id": "p"})
+    reading, gate = threading.Event(), threading.Event()
+    read = Store.records
+
+    def records(self: Store, folder: Path) -> JSON:
+        if folder == store.folder("slow"):
+            reading.set()
+            assert gate.wait(20)
+        return read(self, folder)
+
+    monkeypatch.setattr(Store, "records", records)
+    kept: list[str] = []
+    record: JSON = {"session_id": "slow", "parent_session_id": None}
+    slow = threading.Thread(target=lambda: kept.append(store.keep(record)))
+    slow.start()
+    assert reading.wait(20)
+    assert store.keep({"session_id": "quick", "parent_session_id": None})
+    gate.set()
+    slow.join(20)
+    assert kept == [record["uuid"]] != [first]
+    assert record["parent_session_id"] == "p"
