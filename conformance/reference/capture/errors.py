@@ -66,7 +66,7 @@ def from_engine(route: Route, status: int, body: bytes, retry_after: str | None)
     """An error status of the engine in the client's dialect: status and Retry-After kept, addresses removed."""
     if not 400 <= status < 600:
         return engine_garbage(f"unexpected status {status}")
-    error = _error_object(body)
+    error = {key: _told(value, route) for key, value in _error_object(body).items()}
     message = _scrubbed(error.get("message"), route) or f"the engine returned HTTP {status}"
     code = error.get("code", status)
     if _is_overflow(status, message, error):
@@ -97,6 +97,13 @@ def _error_object(body: bytes) -> JSONObject:
     if isinstance(inner, dict):
         return inner
     return {"message": inner if isinstance(inner, str) else str(inner)[:2000]}
+
+
+def _told(value: JSON, route: Route) -> JSON:
+    """A field of an engine's error as a client may see it; what is nested in one tells nobody what to do."""
+    if isinstance(value, str):
+        return _scrubbed(value, route)
+    return value if isinstance(value, int | float) else None
 
 
 def _scrubbed(told: JSON, route: Route) -> str:

@@ -104,6 +104,7 @@ async def _retries(scene: Scene, check: Check, transport: Transport) -> None:
     firsts = [await talk.asked(opening) for _ in range(2)]
     if firsts[0].reply.text == firsts[1].reply.text:
         raise Inconclusive("two first calls were answered alike")
+    check.that("CON-032", continuity.is_plain(firsts[1].row, firsts[1].plain), f"{where}, a first call asked for again")
     # The later one first: whoever takes the oldest chain that fits would be right by chance the other way round.
     for first in reversed(firsts):
         call = await talk.asked(_behind(opening, first, "Go on."))

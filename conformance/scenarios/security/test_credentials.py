@@ -75,12 +75,17 @@ async def _stumble(scene: Scene, headers: Headers) -> None:
         await scene.client.get(path, headers=headers)
 
 
+OTHER_FIELDS = ("type", "param", "code")
+
+
 @covers("SEC-009")
 async def test_the_engines_key_is_never_told(scene: Scene, check: Check) -> None:
     said = {"error": {"message": f"Incorrect API key provided: {UPSTREAM_KEY}.", "type": "auth", "code": 401}}
     echo = {"X-Echo": f"Bearer {UPSTREAM_KEY}"}
     errors: dict[str, dict[str, JSON]] = {
         "as an engine says it": {"status": 401, "raw": json.dumps(said)},
+        "beside the message": {"status": 401, "raw": json.dumps({"error": dict.fromkeys(OTHER_FIELDS, UPSTREAM_KEY)})},
+        "nested": {"status": 400, "raw": json.dumps({"error": {"message": "no", "param": {"key": UPSTREAM_KEY}}})},
         "flat": {"status": 403, "raw": json.dumps({"message": f"no use of {UPSTREAM_KEY}", "code": 403})},
         "detail": {"status": 422, "raw": json.dumps({"detail": [{"msg": "bad", "input": f"Bearer {UPSTREAM_KEY}"}]})},
         "text": {"status": 502, "raw": f"upstream said no to Authorization: Bearer {UPSTREAM_KEY}"},
