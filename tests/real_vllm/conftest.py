@@ -1,7 +1,7 @@
 """A real vLLM: installed by ``ci/real-vllm``, asked for with ``-m real_vllm``, else not collected.
 
-It stands under ``tests`` and not among the scenarios, since what it judges is the suite's own engine and reference: no
-system of anybody's is judged by a model that speaks noise.
+It stands under ``tests`` and not among the scenarios, since what it judges is the suite's own engine and reference. The
+scenarios take a real engine by ``--real-engine``, which the last of these tests gives them.
 """
 
 import os

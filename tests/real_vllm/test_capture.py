@@ -1,5 +1,6 @@
 """The reference proxy before a real vLLM: what it records is what that engine answered, to the last bit."""
 
+import asyncio
 import itertools
 import json
 from collections.abc import Iterator
@@ -11,12 +12,13 @@ import pytest
 
 from conformance.oracle import chat_answers, chat_stream, records, rollouts
 from conformance.systems import profiles
+from conformance.systems.engine import FakeEngine, start_recorder
 from conformance.systems.proxy import ProxyUnderTest
 from conformance.systems.proxy_start import start_proxy
 from conformance.systems.rebuild import RebuildUnderTest
 from tests.fakes.vllm.wire.serving_here import Reply, call
 from tests.real_vllm.bodies import ASKED, CAPTURED, QUIET, TEXTS, TOOL
-from tests.real_vllm.recorder import Recorder, recording
+from tests.real_vllm.engine import LENGTH, NAMES
 
 JSON = Any
 pytestmark = pytest.mark.real_vllm
@@ -24,8 +26,9 @@ pytestmark = pytest.mark.real_vllm
 ROUTES = """
 defaults: {{api_key: dummy, format: openai}}
 routes:
-  policy-model: {{type: model, target: tiny, base_url: "{engine}/v1", token_capture_engine: vllm}}
+  policy-model: {{type: model, target: tiny, base_url: "{engine}/t/main/v1", token_capture_engine: vllm}}
 """
+TENANT = {"models": list(NAMES), "max_model_len": LENGTH, "tool_parser": "hermes", "reasoning_parser": "qwen3"}
 NUMBERS = itertools.count(1)
 
 
@@ -33,7 +36,7 @@ NUMBERS = itertools.count(1)
 class Line:
     """vLLM, what was recorded of it, the proxy before it and a rebuild behind it."""
 
-    engine: Recorder
+    engine: FakeEngine
     system: ProxyUnderTest
     rebuild: RebuildUnderTest
 
@@ -49,15 +52,19 @@ class Line:
         found: list[JSON] = reply.json()["completions"] if reply.status == 200 else []
         return found
 
-    def rows(self, since: int) -> list[JSON]:
-        return self.engine.rows[since:]
+    def rows(self, since: int = 0) -> list[JSON]:
+        told = asyncio.run(self.engine.ledger(tenant="main"))
+        return [row for row in told if row["endpoint"] in ("chat", "completions")][since:]
 
 
 @pytest.fixture(scope="module")
 def line(real: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
     place = tmp_path_factory.mktemp("line")
     with ExitStack() as ends:
-        engine = ends.enter_context(recording(real))
+        (place / "engine").mkdir()
+        engine = start_recorder(place / "engine", real)
+        ends.callback(engine.close)
+        asyncio.run(engine.tenant("main", TENANT))
         routes = ROUTES.format(engine=engine.url)
         system = start_proxy(profiles.find("reference"), engine.url, place / "log", config_text=routes)
         ends.callback(system.close)
@@ -78,7 +85,7 @@ def _lawful(captured: list[JSON], rows: list[JSON], count: int) -> None:
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=list(TEXTS))
 def test_each_form_of_answer_is_recorded_as_sampled_and_read_alike_streamed_and_buffered(line: Line, text: str) -> None:
-    session, since = line.session(), len(line.engine.rows)
+    session, since = line.session(), len(line.rows())
     asked: dict[str, JSON] = {
         "messages": ASKED,
         "tools": [TOOL],
@@ -106,7 +113,7 @@ def test_each_form_of_answer_is_recorded_as_sampled_and_read_alike_streamed_and_
 
 
 def test_a_conversation_is_trained_by_nothing_but_what_the_engine_sampled(line: Line) -> None:
-    session, since = line.session(), len(line.engine.rows)
+    session, since = line.session(), len(line.rows())
     messages = list(ASKED)
     for text in ("I look.", "A header is missing.", "It is repaired."):
         reply = line.ask(session, messages=messages, max_tokens=60, structured_outputs={"choice": [text]}, **QUIET)
@@ -126,7 +133,7 @@ def test_a_conversation_is_trained_by_nothing_but_what_the_engine_sampled(line: 
 
 
 def test_a_cut_answer_keeps_its_reason(line: Line) -> None:
-    session, since = line.session(), len(line.engine.rows)
+    session, since = line.session(), len(line.rows())
     line.ask(session, messages=ASKED, max_tokens=3, structured_outputs={"choice": ["It is the header."]}, **QUIET)
     [record] = line.records(session)
     _lawful([record], line.rows(since), 1)
@@ -135,7 +142,7 @@ def test_a_cut_answer_keeps_its_reason(line: Line) -> None:
 
 
 def test_a_call_without_a_session_is_passed_on_and_not_recorded(line: Line) -> None:
-    since = len(line.engine.rows)
+    since = len(line.rows())
     body = {**CAPTURED, "messages": ASKED, "max_tokens": 2}
     reply = line.ask(None, **body)
     [row] = line.rows(since)
@@ -161,6 +168,6 @@ def test_a_prompt_that_is_too_long_comes_back_as_the_engine_said_and_leaves_noth
 )
 @pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
 def test_other_dialects_are_recorded_as_sampled(line: Line, path: str, body: dict[str, JSON], stream: bool) -> None:
-    session, since = line.session(), len(line.engine.rows)
+    session, since = line.session(), len(line.rows())
     assert line.ask(session, path, **body, stream=stream).status == 200
     _lawful(line.records(session), line.rows(since), 1)
