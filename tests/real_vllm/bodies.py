@@ -40,6 +40,8 @@ ANSWERED = [
     },
     {"role": "tool", "tool_call_id": "call_1", "content": "a.py\nb.py"},
 ]
+NO_TAGS = {"2007": -100, "2008": -100}
+"""Keeps a model from writing ``<think>`` and ``</think>`` as one token each."""
 TEXTS: dict[str, str] = {
     "text": "It is the header.",
     "a call": CALL,
@@ -73,7 +75,13 @@ def _ours() -> Iterator[tuple[str, str, dict[str, JSON]]]:
         forced = {**CAPTURED, "max_tokens": 200, "structured_outputs": {"choice": [text]}, "tools": [TOOL]}
         for way, more in WAYS.items():
             yield f"{what}, {way}", CHAT, {"messages": ASKED, **forced, **more}
+    spelled = {"structured_outputs": {"choice": [TEXTS["thought and text"]]}, "logit_bias": NO_TAGS}
     for way, more in {**WAYS, **WITH_USAGE}.items():
+        yield (
+            f"tags of thought in letters, {way}",
+            CHAT,
+            {"messages": ASKED, **CAPTURED, "max_tokens": 200, **spelled, **more},
+        )
         forced = {**CAPTURED, "max_tokens": 60, "structured_outputs": {"choice": ["It is the header."]}}
         yield f"a second turn, {way}", CHAT, {"messages": ANSWERED, "tools": [TOOL], **forced, **QUIET, **more}
         yield f"cut by length, {way}", CHAT, {"messages": ASKED, **forced, **QUIET, "max_tokens": 3, **more}
