@@ -5,12 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 pytestmark = pytest.mark.timeout(300)
+
+HARNESS_SECONDS = 120.0
 
 SCENARIO = """
 import pytest
@@ -64,7 +67,39 @@ def test_a_runner_with_a_cluster_of_its_own_takes_it_along(tmp_path: Path) -> No
     assert places() - before == set()
 
 
-def test_a_run_that_is_killed_in_the_middle_of_a_rollout_leaves_no_process(tmp_path: Path) -> None:
+def test_guards_that_are_killed_on_a_worker_leave_nothing_behind(tmp_path: Path) -> None:
+    script = "setsid sleep 1000 & echo $! > child; echo $PPID > keeper; mkfifo gate; read line < gate"
+    harness = {"name": "shell", "command": script, "grace_seconds": 0.2}
+    victims = ("keeper", "warden", "both")
+    asked = [{"id": name, "folder": str(tmp_path / name), "model": "m", "harness": harness} for name in victims]
+    spec = tmp_path / "spec.jsonl"
+    spec.write_text("\n".join(map(json.dumps, asked)))
+    words = [sys.executable, "-m", "conformance.reference.rollout", "--ray", str(spec)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as runner:
+        assert runner.stdout is not None
+        children = []
+        for name in victims:
+            children.append(psutil.Process(written(tmp_path / name, "child")))
+            keeper = psutil.Process(written(tmp_path / name, "keeper"))
+            guards = {"keeper": [keeper], "warden": keeper.parents()[:1], "both": [*keeper.parents()[:1], keeper]}
+            for guard in guards[name]:
+                guard.kill()
+        answers = [told for told in map(json.loads, runner.stdout) if "event" not in told]
+    assert {each["harness"]["exit_code"] for each in answers} <= {-signal.SIGKILL, -signal.SIGTERM}
+    assert (len(answers), runner.returncode, left_of(children)) == (len(victims), 0, [])
+
+
+def written(place: Path, name: str) -> int:
+    """The number that the harness wrote down, once it did."""
+    deadline = time.monotonic() + HARNESS_SECONDS
+    while not (found := "".join(path.read_text() for path in place.glob(f"*/workspace/{name}"))).endswith("\n"):
+        assert time.monotonic() < deadline, f"no harness came to write {name}"
+        time.sleep(0.02)
+    return int(found)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "ctrl-c"])
+def test_a_run_that_is_ended_in_the_middle_of_a_rollout_leaves_no_process(tmp_path: Path, number: int) -> None:
     file = tmp_path / "scenarios" / "test_stuck.py"
     file.parent.mkdir()
     file.write_text(SCENARIO, encoding="utf-8")
@@ -88,5 +123,6 @@ def test_a_run_that_is_killed_in_the_middle_of_a_rollout_leaves_no_process(tmp_p
         below = psutil.Process(run.pid).children(recursive=True)
         names = " ".join(" ".join(each.cmdline()) for each in below)
         assert all(name in names for name in ("raylet", "gcs_server", "ray::", "puppet.py"))
-        os.kill(run.pid, signal.SIGKILL)
+        os.kill(run.pid, number)
+        run.stdout.read()
     assert left_of(below) == []
