@@ -1,7 +1,8 @@
 """Faults: what goes wrong on the wire, by name. Each is named after the bug it reproduces.
 
 A fault acts at one of four places: on the sample before the answer is assembled, on the profile, on the assembled
-answer (``answer_faults``), or on the way it is written (``writing_faults``). One table per place.
+answer (``answer_faults``, and of its tokens ``token_faults``), or on the way it is written (``writing_faults``).
+One table per place.
 """
 
 from collections.abc import Callable

@@ -50,7 +50,7 @@ def _sends_a_substitute(talk: Conversation, substitute: str) -> None:
 
 
 @covers("HAR-011", "HAR-012", "HAR-014")
-async def test_kept_connections_codings_and_last_words_of_the_assistant(scene: Scene, check: Check) -> None:
+async def test_kept_connections_codings_and_last_words_of_the_assistant_are_borne(scene: Scene, check: Check) -> None:
     scopes: dict[str, list[dict[str, JSON]]] = {f"kept_{n}": [{"text": "{tag} I look."}] for n in range(3)}
     scopes |= {"cut": [{"text": "{tag} I look."}, {"text": "{tag} Done."}]}
     scopes |= {f"coded_{n}": [{"text": "{tag} größer", "fault": fault}] for n, fault in enumerate((None, GZIP))}

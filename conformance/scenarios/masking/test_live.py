@@ -15,7 +15,7 @@ from conformance.systems.runner import RunnerFailed, RunnerUnderTest
 
 
 @covers("MSK-002", "MSK-005", "MSK-007", "MSK-009", "MSK-021", "MSK-022")
-async def test_a_compacted_rollout_among_whole_ones(
+async def test_a_compacted_rollout_among_whole_ones_is_masked_alone(
     runner: RunnerUnderTest, recording: Callable[..., Scene], world: World, check: Check, tmp_path: Path
 ) -> None:
     first = recording("session-header", "retrieval-http", "records-disk")

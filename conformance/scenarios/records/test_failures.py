@@ -135,7 +135,7 @@ async def test_a_client_that_lost_the_answer_and_asks_again(scene: Scene, check:
 
 
 @covers("CAP-028")
-async def test_lone_surrogates_on_either_side(scene: Scene, check: Check) -> None:
+async def test_lone_surrogates_on_either_side_do_no_harm(scene: Scene, check: Check) -> None:
     """A proxy may refuse those in a request; what it answers it records."""
     answer = {"turns": [{"text": "{tag} An emoji that broke: ", "fault": {"name": "lone_surrogate"}}]}
     plain = {"turns": [{"text": "{tag} I see no emoji."}]}

@@ -119,7 +119,7 @@ async def test_answers_that_a_careless_record_tells_wrongly(scene: Scene, check:
 
 
 @covers("CAP-011", "CAP-013", "CAP-014")
-async def test_requests_of_every_shape(scene: Scene, check: Check) -> None:
+async def test_requests_of_every_shape_are_recorded(scene: Scene, check: Check) -> None:
     await scene.script("records/oddities")
     task = scene.task(scope=5)
     named = {"type": "function", "function": {"name": "look"}}

@@ -48,7 +48,7 @@ async def test_two_agents_whose_tokens_no_tokenizer_gives_back(scene: Scene, che
 
 
 @covers("CAP-002", "CAP-003", "CAP-004")
-async def test_ids_and_log_probs_at_the_edges_of_their_types(scene: Scene, check: Check) -> None:
+async def test_ids_and_log_probs_at_the_edges_of_their_types_are_kept(scene: Scene, check: Check) -> None:
     odd_ids = {"ids": ["{tag} Odd ones: ", *BEYOND_ANY_VOCABULARY]}
     odd_log_probs = {
         "returns": False,
@@ -67,7 +67,7 @@ async def test_ids_and_log_probs_at_the_edges_of_their_types(scene: Scene, check
 
 
 @covers("CAP-005")
-async def test_log_probs_of_64_bits(scene: Scene, check: Check) -> None:
+async def test_log_probs_of_64_bits_are_kept(scene: Scene, check: Check) -> None:
     await scene.script("tool_loop", tenant="precise")
     await scene.openhands_nv(model="precise")
     captured, rows = await scene.records(), await scene.ledger()

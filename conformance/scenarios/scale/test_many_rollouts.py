@@ -19,7 +19,7 @@ GROUP = 4
 
 
 @covers("SCL-001", "SCL-002", "SCL-003", "SCL-004", "SCL-005")
-async def test_32_rollouts_at_once(
+async def test_32_rollouts_at_once_lose_and_mix_nothing(
     runner: RunnerUnderTest, recording: Callable[..., Scene], world: World, check: Check, tmp_path: Path
 ) -> None:
     first = recording("session-header", "retrieval-http", "records-disk")

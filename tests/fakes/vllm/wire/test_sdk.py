@@ -79,7 +79,7 @@ def test_usage_comes_in_the_last_chunk_of_a_stream(script: Script) -> None:
     assert usage.completion_tokens == len(ids)
 
 
-def test_a_completion_of_ids(script: Script) -> None:
+def test_a_completion_of_ids_is_read_as_the_sdk_has_it(script: Script) -> None:
     prompt = script.ask().json()["prompt_token_ids"]
     answer = _client(script).completions.create(model="tiny", prompt=prompt, max_tokens=4096, logprobs=0)
     assert answer.choices[0].logprobs
