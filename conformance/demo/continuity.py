@@ -105,7 +105,8 @@ def demo() -> int:
             rebuild.close()
             engine.close()
     console = Console()
-    console.width = max(console.width, WIDTH)
+    if not console.is_terminal:  # a line of a file is as long as it is
+        console.width = WIDTH
     console.print(_table(lines))
     for way, count in counts.items():
         console.print(f"{way}: injected {count['injected']}, plain {count['plain']}, fallback {count['fallback']}")
@@ -165,10 +166,10 @@ def _continues(record: Mapping[str, JSON], records: Sequence[Mapping[str, JSON]]
 
 def _table(lines: Sequence[Line]) -> Table:
     table = Table("agent", "dialect", "captured", "later turns", "contiguous", "outcome", box=None, pad_edge=False)
-    for name in ("sampled", "trained", "withheld", "excluded"):
-        table.add_column(name, justify="right")
     for column in table.columns:
-        column.no_wrap = True
+        column.overflow = "fold"
+    for name in ("sampled", "trained", "withheld", "excluded"):
+        table.add_column(name, justify="right", no_wrap=True)  # on a narrow terminal words are broken, numbers never
     before = ""
     for line in lines:
         shown, dialect = line.player.name, DIALECTS.get(line.player.name, "chat")

@@ -35,7 +35,8 @@ def demo() -> int:
             proxy.close()
             engine.close()
     console = Console()
-    console.width = max(console.width, WIDTH)
+    if not console.is_terminal:  # a line of a file is as long as it is
+        console.width = WIDTH
     console.print(_table(rows))
     astray = [(name, kind, fate.law) for name, kind, fate in rows if not isinstance(fate, str) and not fate.law]
     for name, kind, law in astray:
@@ -60,10 +61,10 @@ async def _play_all(stage: Stage, progress: Console) -> list[tuple[str, Kind, Fa
 
 def _table(rows: list[tuple[str, Kind, Fate | str]]) -> Table:
     table = Table(*COLUMNS, box=None, pad_edge=False)
-    for column in table.columns:
-        column.no_wrap = True
+    for column in table.columns[:4]:
+        column.overflow = "fold"
     for column in table.columns[4:]:
-        column.justify = "right"
+        column.justify, column.no_wrap = "right", True  # on a narrow terminal words are broken, numbers never
     before = ""
     for name, kind, played in rows:
         shown = "" if name == before else name
