@@ -117,7 +117,8 @@ def _call(item: Object) -> Object:
     made = {"tool_call_id": item["call_id"], "function_name": item["name"]}
     try:
         arguments = json.loads(item["arguments"] or "{}")
-    except ValueError:
+        json.dumps(arguments, allow_nan=False)  # a model may write NaN, or a number that is infinite once it is read
+    except (ValueError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
         return {**made, "arguments": arguments}

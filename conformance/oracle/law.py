@@ -78,13 +78,13 @@ def sampled_in(trajectory: Trajectory, by_size: Mapping[int, list[Row]], taken: 
     shaped = view_shape(trajectory)
     if not shaped:
         raise Breach(shaped.expected, shaped.seen, where)
-    at = 0
-    while 1 in mask[at:]:
-        at = mask.index(1, at)
+    sampled = bytes(mask)
+    at = sampled.find(1)
+    while at >= 0:
         row = _row_at(at, tokens, mask, log_probs, by_size.get(at, []), taken, where)
         taken.add(row["seq"])
         yield row
-        at += len(row["generation_token_ids"])
+        at = sampled.find(1, at + len(row["generation_token_ids"]))
 
 
 def _row_at(

@@ -1,5 +1,6 @@
 """Rollouts as files: nothing is lost on the way into any format, and a spoilt row is told."""
 
+import io
 import json
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from conformance.shapes.judging import shapes
 from conformance.shapes.play import Play
 from conformance.shapes.stage import stage
 from conformance.systems.profiles import find
+from tests.reference.rebuild.making import call, rebuilt, record, said, system, user
 
 JSON = Any
 REBUILD = find("reference-rebuild")
@@ -257,3 +259,13 @@ def test_a_rollout_that_leaves_no_row_is_told_and_hides_no_other(tmp_path: Path,
 def test_a_profile_of_a_proxy_makes_no_rollouts_and_is_told_for_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"^--rebuild reference: expected .* of a rebuild, seen that of a proxy$"):
         list(answers(str(tmp_path), find("reference")))
+
+
+@pytest.mark.parametrize("arguments", ["[" * 100_000, '{"a": NaN}', '{"a": 1e999}', "[1]", '{"a"'])
+def test_arguments_that_atif_cannot_hold_stay_as_they_were_written(arguments: str) -> None:
+    asked = [system(), user("Look."), said("", call(arguments))]
+    answer = rebuilt(record(0, asked, [1, 2], [3]))
+    out = io.StringIO()
+    assert write([answer], Format.ATIF, None, out) == 1
+    (made,) = json.loads(out.getvalue(), parse_constant=pytest.fail)["steps"][-1]["tool_calls"]
+    assert (made["arguments"], made["extra"]) == ({}, {"arguments": arguments})

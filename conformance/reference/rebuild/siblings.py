@@ -148,15 +148,28 @@ def same_start(firsts: Iterable[Turn], offspring: Mapping[str, Sequence[Turn]]) 
     Codex's, which keeps what the user said and adds a summary.
     """
     sets: list[list[Turn]] = []
+    places: dict[object, list[int]] = defaultdict(list)
     for turn in firsts:
+        beginnings = _beginnings(turn)
+        near = (sets[place] for place in sorted({place for one in beginnings for place in places[one]}))
         home = next(
-            (group for group in sets if _same_start(group[0], turn) and not _went_on(group, turn, offspring)), None
+            (group for group in near if _same_start(group[0], turn) and not _went_on(group, turn, offspring)), None
         )
-        if home is None:
-            sets.append([turn])
-        else:
+        if home is not None:
             home.append(turn)
+            continue
+        for one in beginnings:
+            places[one].append(len(sets))
+        sets.append([turn])
     return sets
+
+
+def _beginnings(turn: Turn) -> list[object]:
+    """What two turns that start with the same prompt have in common, one of these at least."""
+    opened = len(turn.system) + 1
+    if turn.request_length < opened:
+        return [turn.prompt_end]
+    return [turn.prompt_end, (turn.tools_key, turn.normal[:opened].tobytes())]
 
 
 def _went_on(group: Sequence[Turn], later: Turn, offspring: Mapping[str, Sequence[Turn]]) -> bool:

@@ -1,5 +1,6 @@
 """Which conversation of an agent is the rollout, and which calls only stood beside it: by structure, never by text."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,11 @@ class Line:
         return self.segments[0].turns[0]
 
     @property
+    def end(self) -> tuple[str, str]:
+        """Where its last turn sorts."""
+        return self.segments[-1].turns[-1].place
+
+    @property
     def longest(self) -> int:
         return max(len(segment.turns) for segment in self.segments)
 
@@ -59,14 +65,16 @@ def segments(family: Family) -> list[Segment]:
 def lines(parts: Sequence[Segment]) -> list[Line]:
     """The segments as conversations. They come in order of their first turn."""
     found: list[Line] = []
+    with_its_tools: dict[int, list[Line]] = defaultdict(list)
     for segment in parts:
         start = segment.turns[0]
-        ended = [line for line in found if line.segments[-1].turns[-1].place < start.place]
-        home = next((line for line in reversed(ended) if is_alike(line, start)), None)
-        if home is None:
-            found.append(Line([segment]))
-        else:
+        near = reversed(with_its_tools[start.tools_key])
+        home = next((line for line in near if line.end < start.place and is_alike(line, start)), None)
+        if home is not None:
             home.segments.append(segment)
+            continue
+        found.append(Line([segment]))
+        with_its_tools[start.tools_key].append(found[-1])
     return found
 
 
@@ -91,7 +99,8 @@ def choose(found: Sequence[Line]) -> Choice:
         return Choice(list(found), [], ReasonCode.AMBIGUOUS_MAIN)
     others = [line for line in found if line is not main]
     beside = [line for line in others if is_side_call(line, main)]
-    rest = [line for line in others if line not in beside]
+    aside = set(beside)
+    rest = [line for line in others if line not in aside]
     side_calls = [turn for line in beside for turn in line.turns]
     return Choice([main, *rest], side_calls, ReasonCode.SEVERAL_CHAINS if rest else None)
 
@@ -119,6 +128,6 @@ def may_go_on(main: Line, start: Turn) -> bool:
     """Whether a call may be the main line after a compaction that changed the system too, as Claude Code's does, or the
     tools, with a turn of the line kept.
     """
-    if not start.tools or start.place < max(turn.place for turn in main.turns):
+    if not start.tools or start.place < main.end:
         return False
     return start.tools_key == main.start.tools_key or holds_a_turn(main, start)
