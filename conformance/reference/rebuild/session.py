@@ -133,10 +133,10 @@ def _rebuild_agent(
 def _exclude(rollout: SessionRollout, orphans: Sequence[Turn], side_calls: Sequence[Turn]) -> None:
     """A side call that was retried is a side call as often as it was asked."""
     kinds = {(turn.tools_key, turn.system) for turn in side_calls}
-    beside = {turn for turn in orphans if (turn.tools_key, turn.system) in kinds}
-    rollout.exclude([turn.uuid for turn in orphans if turn not in beside], ExcludedWhy.ORPHAN)
-    rollout.exclude([turn.uuid for turn in side_calls], ExcludedWhy.SIDE_CALL)
-    rollout.exclude([turn.uuid for turn in orphans if turn in beside], ExcludedWhy.SIDE_CALL)
+    beside = [turn for turn in orphans if (turn.tools_key, turn.system) in kinds]
+    others = [turn for turn in orphans if (turn.tools_key, turn.system) not in kinds]
+    rollout.exclude([turn.uuid for turn in others], ExcludedWhy.ORPHAN)
+    rollout.exclude([turn.uuid for turn in (*side_calls, *beside)], ExcludedWhy.SIDE_CALL)
 
 
 def _look_for_unresolved(walk: Walk, unresolved: set[str]) -> None:
