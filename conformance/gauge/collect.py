@@ -90,7 +90,7 @@ class Collected:
             contract_version=CONTRACT_VERSION,
             requirement_set=self.chosen.catalogue.set_name or "current",
             systems=self._systems(),
-            fakes={"vllm": suite_version()},
+            fakes={"vllm": suite_version() if self.chosen.real_engine is None else "a real one"},
             started_at=self.began_at,
             strict=self.chosen.strict,
         )
