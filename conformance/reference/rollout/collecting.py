@@ -60,19 +60,26 @@ def from_workspace(workspace: Path, harness: Harness) -> Left:
     patch, metrics, warnings = None, {}, []
     if harness.patch is not None:
         try:
-            patch = _contents(workspace / harness.patch).decode("utf-8", "surrogateescape")
+            patch = _contents(workspace, harness.patch).decode("utf-8", "surrogateescape")
         except (OSError, ValueError) as error:
             warnings.append(f"no patch: {harness.patch}: {error}")
     if harness.metrics is not None:
         try:
-            metrics = _object(_contents(workspace / harness.metrics))
+            metrics = _object(_contents(workspace, harness.metrics))
         except (OSError, ValueError, RecursionError) as error:
             warnings.append(f"no metrics: {harness.metrics}: {error}")
     return Left(patch, metrics, tuple(warnings))
 
 
-def _contents(path: Path) -> bytes:
-    """Of a file of reasonable size. Raises OSError, and ValueError for a pipe or device that a harness left there."""
+def _contents(workspace: Path, name: str) -> bytes:
+    """Of a file of reasonable size. Raises OSError, and ValueError for what else a harness left there.
+
+    That is a pipe, a device, or a link that leads out of the workspace, to what the agent could not have read.
+    """
+    path = workspace / name
+    # realpath, since Path.resolve raises for a link to itself.
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(workspace)):
+        raise ValueError("expected a file below the workspace")
     # Not blocking: a pipe that nobody writes to is opened at once, and then refused.
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         about = os.fstat(file.fileno())

@@ -11,6 +11,7 @@ has forked it. Without its warden the keeper ends the command; what a keeper lea
 """
 
 import ctypes
+import errno
 import os
 import select
 import signal
@@ -97,13 +98,15 @@ def begin(command: list[str], told: int, libc: ctypes.CDLL) -> int:
             os.execvp(command[0], command)
         except OSError as error:
             os.write(fail, str(error.errno).encode())
+        except ValueError:  # a program without a name
+            os.write(fail, str(errno.ENOENT).encode())
         finally:
             os._exit(127)
     os.close(fail)
-    errno = os.read(failed, 16).decode()
+    number = os.read(failed, 16).decode()
     os.close(failed)
-    if errno:
-        tell(told, f"refused {errno}")
+    if number:
+        tell(told, f"refused {number}")
         sys.exit(0)
     return pid
 

@@ -92,7 +92,7 @@ def run(request: RolloutRequest, backend: str | None) -> Collected:
         rollout.workspace.mkdir()
     except RolloutFailed as error:
         return failed(request, error.failure)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a folder that no path can name
         return failed(request, unforeseen(Stage.REQUEST, error))
     rebuilt = _play(rollout)
     _evaluate(rollout)
@@ -162,7 +162,10 @@ def _proxy(rollout: Rollout) -> Iterator[Routed | None]:
             "tool_parser": asked.spawn.tool_parser,
             "reasoning_parser": asked.spawn.reasoning_parser,
         }
-        proxy = spawn(asked.spawn, rollout.folder, sources)
+        try:
+            proxy = spawn(asked.spawn, rollout.folder, sources)
+        except (OSError, ValueError, TypeError) as error:  # a host or a program that nothing can be called
+            raise RolloutFailed(Stage.SPAWN, unforeseen(Stage.SPAWN, error).message) from None
         try:
             yield Routed(f"http://{proxy.host}:{proxy.port}", proxy.host, proxy.port, proxy.log_dir)
         finally:

@@ -39,9 +39,9 @@ def _lay_out(command: Command, stage: Stage, workspace: Path, values: Values) ->
     for name, file in command.files.items():
         text = file.text if known or file.unlimited is None else file.unlimited
         path = workspace / name
-        if not path.resolve().is_relative_to(workspace.resolve()):
-            raise RolloutFailed(Stage.REQUEST, f"file {name!r} of the {stage}: expected a path below the workspace")
         try:
+            if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(workspace)):
+                raise RolloutFailed(Stage.REQUEST, f"file {name!r} of the {stage}: expected a path below the workspace")
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.exists() and not path.is_file() and not path.is_dir():
                 path.unlink()  # a pipe that a harness left there would be written to without end

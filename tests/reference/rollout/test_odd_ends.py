@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,12 +16,13 @@ import psutil
 import pytest
 
 from conformance.contract.rollouts import Collected, Failure, RolloutRequest, Stage
-from conformance.reference.rollout import asking, collecting, tasks
+from conformance.reference.rollout import asking, collecting, lifecycle, tasks
 
 pytestmark = pytest.mark.unit
 
 JSON = Any
 SAYS_NOTHING = {"command": "exit 1"}
+HARNESS = {"name": "odd", "command": "true"}
 
 
 def played(folder: Path, command: str, *, evaluation: JSON = None, **harness: JSON) -> Collected:
@@ -32,7 +34,7 @@ def played(folder: Path, command: str, *, evaluation: JSON = None, **harness: JS
         pass
     os.close(task.ear)
     task.last_line()
-    return Collected.model_validate_json(bytes(task.answer))
+    return Collected.model_validate(json.loads(task.answer))
 
 
 def test_a_keeper_that_is_killed_by_its_command_leaves_nothing_running(tmp_path: Path) -> None:
@@ -53,13 +55,53 @@ def test_a_grace_without_end_is_no_fault_of_the_keeper(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("script", "patch"),
-    [("mkfifo p", "p"), ("ln -s /dev/zero p", "p"), ("mkdir p", "p"), ("truncate -s 1G p", "p"), ("true", "a\0b")],
+    [
+        ("mkfifo p", "p"),
+        ("ln -s /dev/zero p", "p"),
+        ("ln -s p p", "p"),
+        ("mkdir p", "p"),
+        ("truncate -s 1G p", "p"),
+        ("true", "a\0b"),
+        ("true", "\ud800"),
+    ],
 )
 def test_a_patch_that_is_no_file_costs_only_the_patch(tmp_path: Path, script: str, patch: str) -> None:
     evaluation = {"command": ["echo", json.dumps({"reward": 1})]}
     answer = played(tmp_path, script, patch=patch, metrics=patch, evaluation=evaluation)
     assert (answer.patch, answer.metrics, answer.reward) == (None, {}, 1.0)
     assert len(answer.warnings) == 2
+
+
+def test_a_patch_is_no_way_out_of_the_workspace(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text('{"the runner": "may read this, and the agent may not"}')
+    for script, name in ((f"ln -s {tmp_path}/secret p", "p"), ("true", "../../../secret")):
+        answer = played(tmp_path / "r", script, patch=name, metrics=name)
+        assert (answer.patch, answer.metrics, len(answer.warnings)) == (None, {}, 2)
+        assert "below the workspace" in answer.warnings[0]
+
+
+@pytest.mark.parametrize("folder", ["a\0b", "\ud800", "/proc/none/r"], ids=["nul", "surrogate", "read-only"])
+def test_a_folder_that_cannot_be_is_told_as_the_request_s_own_fault(folder: str, tmp_path: Path) -> None:
+    answer = played(tmp_path / folder if folder[0] != "/" else Path(folder), "true")
+    assert answer.error is not None
+    assert (answer.error.stage, answer.outcome, answer.withheld) == (Stage.REQUEST, "failed", True)
+
+
+@pytest.mark.parametrize("change", [{"host": "a\0b"}, {"host": "999.1.1.1"}, {"command": ["a\0b"]}])
+def test_a_proxy_that_nothing_can_be_called_fails_where_it_is_spawned(change: JSON, tmp_path: Path) -> None:
+    (tmp_path / "routes.yaml").write_text("routes: {}\n")
+    spawn = {"command": [sys.executable], "profile": str(tmp_path / "routes.yaml"), **change}
+    asked = {"id": "r", "folder": str(tmp_path), "model": "m", "proxy": {"spawn": spawn}, "harness": HARNESS}
+    answer = lifecycle.run(RolloutRequest.model_validate(asked), None)
+    assert answer.error is not None
+    assert (answer.error.stage, answer.withheld) == (Stage.SPAWN, True)
+
+
+def test_a_command_without_a_name_is_a_harness_that_never_ran(tmp_path: Path) -> None:
+    asked = {"id": "r", "folder": str(tmp_path), "model": "m", "harness": {"name": "none", "command": [""]}}
+    answer = lifecycle.run(RolloutRequest.model_validate(asked), None)
+    assert answer.error is not None
+    assert (answer.error.stage, answer.harness, answer.outcome) == (Stage.HARNESS, None, "failed")
 
 
 def test_a_pipe_where_a_file_of_the_evaluation_belongs_is_replaced(tmp_path: Path) -> None:
