@@ -125,6 +125,7 @@ class ScriptedEngine:
 
     def forget(self) -> None:
         self.asked.clear()
+        self._by_path.clear()
         self._planned.clear()
         self.hung_up.clear()
         self.arrived.clear()

@@ -31,6 +31,9 @@ from conformance.reference.store import Store
 REFUSED_BEFORE = (400, 404, 405, 413, 422, 501)
 """With these an engine says that it did not take the request up, so that asking otherwise is no second generation."""
 
+UNSPEAKABLE = "Out of range float values"
+"""Up to 0.32 vLLM says 400 in these words where it has generated, and cannot write a log prob that is no number."""
+
 
 class NotContinued(Exception):
     """Raised on the way to an injected call when it has to be a plain one."""
@@ -180,7 +183,7 @@ class Asking:
                 return await engine.complete(route, plan.payload)
             answer = await engine.complete(route, plan.payload, f"{route.base_url}/completions")
         except Refusal as refusal:
-            if refusal.status in REFUSED_BEFORE:
+            if refusal.status in REFUSED_BEFORE and UNSPEAKABLE not in str(refusal):
                 raise NotContinued(Fallback.ENGINE_REFUSED) from None
             raise
         return await workers.sized(len(answer), lambda: chat_answer(answer, self.call.body, self.injection))

@@ -72,7 +72,10 @@ class Renderer:
         new: list[JSONObject] = body["messages"][depth:]
         probe = [{"role": "user", "content": "-"}, {"role": "assistant", "content": MARK}, *new]
         asked = (self.prompt(route, body, body["messages"]), self.prompt(route, body, probe, tools=False))
-        whole, probed, mark = await asyncio.gather(*asked, self._mark(route))
+        # All are waited for, whichever fails: nothing is asked of the engine behind the back of the call that goes on.
+        whole, probed, mark = await asyncio.gather(*asked, self._mark(route), return_exceptions=True)
+        if isinstance(whole, BaseException) or isinstance(probed, BaseException) or isinstance(mark, BaseException):
+            raise next(one for one in (whole, probed, mark) if isinstance(one, BaseException))
         try:
             border = probed.ids.index(mark) + 1
         except ValueError:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.reference.capture.running import JSON, Proxy, route
-from tests.reference.capture.scripted_engine import Answer, ScriptedEngine
+from tests.reference.capture.scripted_engine import Answer, ScriptedEngine, completion
 
 pytestmark = pytest.mark.unit
 
@@ -84,6 +84,27 @@ def test_each_kind_of_call_that_is_not_continued_says_why(
     continuing.chat(session, **{"messages": HISTORY, **changes})
     assert [asked.path for asked in engine.asked] == ["/v1/chat/completions"] * 2
     assert continuing.records(session)[-1]["x_trackgauge"]["plain_reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("message", "paths"),
+    [
+        ("prompt must be text", ["chat/completions", "completions", "chat/completions"]),
+        ("Out of range float values are not JSON compliant", ["chat/completions", "completions"]),
+    ],
+    ids=["before", "after"],
+)
+def test_a_refusal_that_comes_after_the_generation_is_not_followed_by_another(
+    continuing: Proxy, engine: ScriptedEngine, session: str, message: str, paths: list[str]
+) -> None:
+    engine.plan(completion(prompt_token_ids=[5, 2000, 3]), completion())
+    engine.serve("/tokenize", tokens(tokens=[3, 2000, 3], max_model_len=100))
+    told = json.dumps({"error": {"message": message, "type": "BadRequestError", "code": 400}})
+    engine.serve("/v1/completions", Answer(400, told.encode()))
+    continuing.chat(session)
+    reply = continuing.chat(session, messages=HISTORY)
+    assert reply.status == (200 if len(paths) == 3 else 400)
+    assert [asked.path for asked in engine.asked if asked.path != "/tokenize"] == [f"/v1/{path}" for path in paths]
 
 
 def test_a_prompt_that_was_cut_down_is_not_gone_on_from_by_a_call_that_is_not(
