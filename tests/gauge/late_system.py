@@ -36,6 +36,10 @@ def test_a_system_that_is_late_at_every_step_is_told_nothing(seed: int, tmp_path
 
     report = ndjson.read(tmp_path / "report" / "results.ndjson")
     fine = (Verdict.PASS, Verdict.SKIP)
-    odd = [(line.requirement, line.verdict, line.scenario) for line in report.results if line.verdict not in fine]
+    odd = [
+        (line.requirement, line.verdict, line.scenario, line.reason)
+        for line in report.results
+        if line.verdict not in fine
+    ]
     assert (odd, [line.reason for line in report.errors]) == ([], [])
     assert ended.returncode == 0
