@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -129,13 +129,13 @@ class Stage:
     engine: Line
     rebuild: RebuildUnderTest
     proxy: ProxyUnderTest
-    start_another: Callable[[], ProxyUnderTest]
+    start_another: Callable[[], Line]
     runs: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
     @cached_property
     def elsewhere(self) -> Line:
         """A connection to a second proxy on the same records, which is started once it is asked for."""
-        return Line(self.start_another().url)
+        return self.start_another()
 
     def kill_the_proxy(self) -> None:
         """And start it again: what it had in memory is gone."""
@@ -192,7 +192,13 @@ def stage(files: Path, *, proxy: Profile | None = None, rebuild: Profile | None 
         lines = (Line(served.url), Line(served.url), Line(engine.url))
         for line in lines:
             closing.callback(line.close)
-        made = Stage(*lines, asked, served, partial(serve, "another"))
+
+        def another() -> Line:
+            line = Line(serve("another").url)
+            closing.callback(line.close)
+            return line
+
+        made = Stage(*lines, asked, served, another)
         for name, body in TENANTS.items():
             made.administer("PUT", f"/tenants/{name}", dict(body))
         yield made
