@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from urllib.parse import quote
 
 import pytest
@@ -32,19 +33,14 @@ def hold(item: pytest.Item, case: Case, bad: str | None) -> None:
             terminal.line(f"  {line}")
         for label, text in [*case.whereabouts(), *_of_scene(item)]:
             terminal.line(f"  {label:<9} {text}")
-        terminal.line(ENDS)
-        terminal.flush()
-        _wait()
+        with suppress(KeyboardInterrupt):
+            # Said in here: whoever reads it may be quicker than the next line.
+            terminal.line(ENDS)
+            terminal.flush()
+            sys.stdin.readline()  # at the end of a file too: then nobody is there to look
     finally:
         if capture is not None:
             capture.resume_global_capture()
-
-
-def _wait() -> None:
-    try:
-        sys.stdin.readline()  # at the end of a file too: then nobody is there to look
-    except KeyboardInterrupt:
-        return
 
 
 def _of_scene(item: pytest.Item) -> Sequence[tuple[str, str]]:

@@ -194,6 +194,13 @@ def test_what_says_that_something_broke_masks_though_all_else_looks_whole(doubtf
     assert answer(collected(**doubtful)).mask_sample
 
 
-@pytest.mark.parametrize("code", [0, 1, 128, 255])
-def test_an_exit_code_of_the_harness_s_own_masks_nothing(code: int) -> None:
-    assert not answer(collected(harness=Ended(exit_code=code))).mask_sample
+@pytest.mark.parametrize("code", [1, 128, 255])
+def test_an_agent_that_gave_up_is_masked_as_one_that_was_killed(code: int) -> None:
+    told = answer(collected(harness=Ended(exit_code=code)))
+    assert told.mask_sample
+    assert not told.reward_is_evidence
+    assert told.tokens_trainable
+
+
+def test_an_agent_that_came_to_its_own_end_is_not_masked() -> None:
+    assert not answer(collected(harness=Ended(exit_code=0))).mask_sample
