@@ -1,6 +1,7 @@
 """A continued call that fails costs neither a second generation nor the chain; what was not kept is not continued."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from conformance.gauge.check import Check
@@ -9,6 +10,7 @@ from conformance.gauge.scene import Scene
 from conformance.gauge.together import together
 from conformance.oracle import continuity, records
 from conformance.scenarios.continuity.talk import BY_COMPLETIONS, BY_PREFIX, Talk, Transport, transports
+from conformance.systems.engine import EngineLate
 
 JSON = Any
 
@@ -103,6 +105,9 @@ async def _given_up(scene: Scene, check: Check, transport: Transport) -> None:
     await scene.engine.wait("held", tenant=transport.tenant, run=scene.run)
     call.leave()
     await call
+    if "cancel" in scene.proxy.capabilities:
+        with suppress(EngineLate):  # whether it cancels is judged elsewhere; here it has to have heard of the end
+            await scene.engine.wait("aborted", tenant=transport.tenant, run=scene.run)
     await scene.engine.open_gate(transport.tenant, f"given-up-{scene.run:06d}")
     again = await talk.asked(talk.messages())
     check.that("CON-040", continuity.continues(before, again.row), transport.model)
