@@ -1,8 +1,8 @@
 """Many rollouts at once on one node: a proxy each, as far as memory goes, and then all behind one.
 
 Run as ``ci/bench rollouts -n 1024``. Rollouts are those of the reference runner, engines are fakes, agents are tiny.
-Every sampled token is compared with the engines' ledgers. A rollout under way needs some 50 MB with a proxy of its own,
-and 15 MB without; 1,024 of them take about five minutes on two idle cores. Ends with 1 if a token is lost, mixed or
+Every sampled token is compared with the engines' ledgers. A rollout under way needs some 60 MB with a proxy of its own,
+and 25 MB without; 1,024 of them take about five minutes on two idle cores. Ends with 1 if a token is lost, mixed or
 withheld, or if not as many were at once as there is room for.
 """
 
@@ -205,7 +205,7 @@ def room_for(folder: Path, profile: Path) -> tuple[int, float]:
         process.stdout.readline()
         own = psutil.Process(process.pid).memory_full_info().uss / 1e6
         process.terminate()
-    each = own + 24  # a task, two keepers and the agent beside it
+    each = own + 30  # a task, two keepers with their wardens and the agent beside it
     return max(8, int((psutil.virtual_memory().available / 1e6 - RESERVE_MB) / each)), own
 
 

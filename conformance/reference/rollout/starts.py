@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ASK_AGAIN_SECONDS = 0.02
+LONGEST_SECONDS = 0.5
+SHARE_OF_WAIT = 0.05
+"""Whoever has waited for long asks less often: hundreds that wait would else leave those that start no time."""
 
 
 @contextmanager
@@ -29,6 +32,7 @@ def _slot(most: int) -> int:
     folder = Path(tempfile.gettempdir(), f"trackgauge-starts-{os.getuid()}")
     folder.mkdir(mode=0o700, exist_ok=True)
     first = random.randrange(most)  # so that a thousand that wait do not all ask for the same one
+    began = time.monotonic()
     while True:
         for number in range(first, first + most):
             slot = os.open(folder / f"{number % most}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -38,4 +42,4 @@ def _slot(most: int) -> int:
                 os.close(slot)
             else:
                 return slot
-        time.sleep(ASK_AGAIN_SECONDS)
+        time.sleep(min(LONGEST_SECONDS, ASK_AGAIN_SECONDS + SHARE_OF_WAIT * (time.monotonic() - began)))

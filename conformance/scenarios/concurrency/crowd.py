@@ -7,7 +7,7 @@ from typing import Any
 from conformance.gauge.scene import Scene
 from fakes.harnesses.conversation import Conversation
 
-TURNS = 2
+TURNS = 4
 SCOPES = 64
 """Agents of a run; a run may have a hundred scopes."""
 
@@ -33,7 +33,7 @@ async def play(scene: Scene) -> list[Talk]:
 
 
 def playbook() -> dict[str, Any]:
-    """A thought and the finish: tools that both kinds of agent have."""
+    """Three thoughts and the finish: tools that both kinds of agent have."""
     thoughts = [
         {"calls": [{"name": "think", "arguments": {"thought": f"{{tag}} I look at part {part} of the build."}}]}
         for part in range(1, TURNS)

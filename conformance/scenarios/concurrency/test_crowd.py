@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from conformance.gauge.check import Check
 from conformance.gauge.covers import covers, scripted
 from conformance.gauge.scene import Record, Row, Scene
@@ -14,9 +16,10 @@ from conformance.scenarios.concurrency.crowd import TURNS, Talk, play
 RUNS = 4
 
 
+@pytest.mark.timeout(160)  # a thousand calls, at a hundred a second and less
 @scripted("its crowd is for an engine that answers at once")
 @covers("CNC-001", "CNC-002")
-async def test_256_conversations_of_2_turns_at_once(scene: Scene, world: World, check: Check) -> None:
+async def test_256_conversations_of_4_turns_at_once(scene: Scene, world: World, check: Check) -> None:
     scenes = [scene, *(Scene(scene.engine, scene.proxy, world.next_run()) for _ in range(1, RUNS))]
     talks = [talk for of_run in await asyncio.gather(*map(play, scenes)) for talk in of_run]
     rows = {each.run: _by_scope(await each.ledger()) for each in scenes}
