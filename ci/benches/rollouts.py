@@ -31,7 +31,7 @@ from ci.benches.parts.figures import told  # noqa: E402
 from ci.benches.parts.runner import Runner, Watch  # noqa: E402
 from ci.benches.parts.sampled import compared, ledgers_of  # noqa: E402
 from conformance.systems import profiles, routing  # noqa: E402
-from conformance.systems.engine import EngineLate, EngineRefused, FakeEngine, start_engine  # noqa: E402
+from conformance.systems.engine import EngineRefused, FakeEngine, start_engine  # noqa: E402
 from conformance.systems.proxy_start import start_proxy  # noqa: E402
 from conformance.systems.routing import Route  # noqa: E402
 
@@ -45,6 +45,8 @@ LOOK_SECONDS = 5.0
 GATE = "all-there"
 HELD_SECONDS = 600.0
 """For the first wave to have come to its last call, and for its first rollout to wait there for the last one."""
+WAIT = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1])"
+"""In a process of its own: to read a thousand rows would keep this one from hearing what the runner says."""
 RESERVE_MB = 3000
 """Of memory, for engines, records and everybody else."""
 
@@ -117,16 +119,24 @@ def played(name: str, runner: Runner, setup: Setup, count: int, at_once: int, pr
 
 def _let_go(engines: list[FakeEngine], wave: list[int], watch: Watch, before: float) -> None:
     """Opens the gate before the last call once the first wave is there: so many are under way at once."""
+    wave_of = [(engine, count) for engine, count in zip(engines, wave, strict=True) if count]
+    asking = [
+        subprocess.Popen([sys.executable, "-c", WAIT, _all_held(engine, count)], stderr=subprocess.DEVNULL)
+        for engine, count in wave_of
+    ]
+    there = [process.wait() == 0 for process in asking]
+    watch.held = sum(count for held, (_, count) in zip(there, wave_of, strict=True) if held)
+    watch.memory = (psutil.virtual_memory().used - before) / 1e6
 
     async def let_go() -> None:
-        there = [engine.wait("held", tenant="main", count=count, seconds=HELD_SECONDS) for engine, count in wave_of]
-        with suppress(EngineLate, EngineRefused):  # told as 0 at once; refused where the engine is ended
-            watch.held = sum(map(len, await asyncio.gather(*there)))
-        watch.memory = (psutil.virtual_memory().used - before) / 1e6
         await asyncio.gather(*(engine.open_gate("main", GATE) for engine in engines))
 
-    wave_of = [(engine, count) for engine, count in zip(engines, wave, strict=True) if count]
-    asyncio.run(let_go())
+    with suppress(EngineRefused):  # where the engines are ended meanwhile
+        asyncio.run(let_go())
+
+
+def _all_held(engine: FakeEngine, count: int) -> str:
+    return f"{engine.url}/_fake/wait?tenant=main&state=held&count={count}&timeout={HELD_SECONDS:g}"
 
 
 def _look(runner: Runner, watch: Watch) -> None:
