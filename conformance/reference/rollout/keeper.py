@@ -89,10 +89,8 @@ def begin(command: list[str], told: int, libc: ctypes.CDLL) -> int:
         try:
             os.setsid()
             libc.prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            for inherited in (
-                signal.SIGPIPE,
-                signal.SIGINT,
-            ):  # ignored by the interpreter, and by a shell's background jobs
+            # The interpreter ignores the one, what a shell starts in the background the other; both are inherited.
+            for inherited in (signal.SIGPIPE, signal.SIGINT):
                 signal.signal(inherited, signal.SIG_DFL)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.execvp(command[0], command)
