@@ -8,8 +8,8 @@ withheld, or if not as many were at once as there is room for.
 
 import argparse
 import asyncio
+import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -38,10 +38,9 @@ from conformance.systems.routing import Route  # noqa: E402
 JSON = Any
 MODEL = "policy-model"
 AGENT = ROOT / "conformance" / "scenarios" / "scale" / "agent.py"
+LOOKING = ROOT / "ci" / "benches" / "parts" / "looking.py"
 MEMORY_DISK = Path("/dev/shm")
 ASK_SECONDS = 0.1
-LOOK_SECONDS = 5.0
-"""To look at a few thousand processes is work too."""
 GATE = "all-there"
 HELD_SECONDS = 600.0
 """For the first wave to have come to its last call, and for its first rollout to wait there for the last one."""
@@ -101,19 +100,23 @@ def played(name: str, runner: Runner, setup: Setup, count: int, at_once: int, pr
     for number in range(count):
         runner.send(setup.request(number, proxy))
     asked = shown = 0
-    next_look = began + 1
-    while len(watch.answers) < count and runner.process.poll() is None:
+    looking = subprocess.Popen(
+        [sys.executable, str(LOOKING), str(runner.process.pid)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    while len(watch.lines) < count and runner.process.poll() is None:
         time.sleep(ASK_SECONDS)
         runner.no_op(f"no-op-{asked}", len(watch.started) < wave)
         asked += 1
-        if time.perf_counter() > next_look:
-            _look(runner, watch)
-            next_look = time.perf_counter() + LOOK_SECONDS
-        done = len(watch.answers)
+        done = len(watch.lines)
         if done - shown >= max(8, count // 8):
             shown = done
             sys.stderr.write(f"{name}: {done} of {count} after {time.perf_counter() - began:.0f} s\n")
     watch.wall = time.perf_counter() - began
+    seen = json.loads(looking.communicate()[0])
+    watch.most_files, watch.proxies = seen["most_files"], seen["proxies"]
     return watch
 
 
@@ -137,32 +140,6 @@ def _let_go(engines: list[FakeEngine], wave: list[int], watch: Watch, before: fl
 
 def _all_held(engine: FakeEngine, count: int) -> str:
     return f"{engine.url}/_fake/wait?tenant=main&state=held&count={count}&timeout={HELD_SECONDS:g}"
-
-
-def _look(runner: Runner, watch: Watch) -> None:
-    """Memory and descriptors of what runs now; a few proxies stand for all."""
-    with suppress(psutil.Error):
-        process = psutil.Process(runner.process.pid)
-        watch.most_files = max(watch.most_files, process.num_fds())
-        proxies = [each for each in process.children(recursive=True) if _is_proxy(each)]
-        for proxy in proxies[:: max(1, len(proxies) // 5)]:
-            with suppress(OSError):
-                watch.proxies.append(_own_mb(proxy.pid))
-
-
-def _is_proxy(process: psutil.Process) -> bool:
-    """And not the keeper that started it, which has the same words behind its own."""
-    with suppress(psutil.Error):
-        words = process.cmdline()
-        return "--rl-log-dir" in words and not any(word.endswith("keeper.py") for word in words)
-    return False
-
-
-def _own_mb(pid: int) -> float:
-    """Proportional set size: what is shared with other processes counts in part."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    found = re.search(r"^Pss: +(\d+) kB", text, re.MULTILINE)
-    return int(found[1]) / 1024 if found else 0.0
 
 
 async def _scripted(engines: list[FakeEngine], first_run: int, count: int, turns: int) -> None:

@@ -13,6 +13,11 @@ class Arguments(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
+    def require_stdin(self) -> None:
+        """Where requests are read from it: a shell may have closed it."""
+        if sys.stdin is None:
+            self.error("--jsonl: stdin is closed; requests are read from it")
+
 
 def exit_status_of(answer_all: Callable[[], None]) -> int:
     """0 once all is answered, 130 after Ctrl-C, 1 where nobody reads the answers any more."""

@@ -1,5 +1,6 @@
 """The reference's rollout runner as benchmarks ask it, and what is seen of it meanwhile."""
 
+import fcntl
 import json
 import subprocess
 import sys
@@ -9,9 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from conformance.reference.rollout.promptness import go_soon
+
 ROOT = Path(__file__).parents[3]
 
 JSON = Any
+SHORT_BYTES = 1000
+"""Of a line: what is longer is a rollout's answer."""
 
 
 @dataclass
@@ -19,7 +24,7 @@ class Watch:
     """What is seen of a run while it goes on. Times in seconds, memory in MB."""
 
     started: dict[str, float] = field(default_factory=dict)
-    answers: dict[str, dict[str, JSON]] = field(default_factory=dict)
+    lines: list[bytes] = field(default_factory=list)
     no_ops: list[float] = field(default_factory=list)
     no_ops_at_begin: list[float] = field(default_factory=list)
     proxies: list[float] = field(default_factory=list)
@@ -27,6 +32,11 @@ class Watch:
     memory: float = 0.0
     held: int = 0
     wall: float = 0.0
+
+    @property
+    def answers(self) -> dict[str, dict[str, JSON]]:
+        """Of the rollouts, read once all is over: that would keep this process from hearing what the runner says."""
+        return {found["id"]: found for found in map(json.loads, self.lines)}
 
 
 class Runner:
@@ -40,7 +50,10 @@ class Runner:
             stdout=subprocess.PIPE,
             stderr=log,
             cwd=ROOT,
+            start_new_session=True,  # where a kernel shares out by session, this one's work is not the runner's
         )
+        assert self.process.stdout
+        fcntl.fcntl(self.process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
         self.watch = Watch()
         self.waiting: dict[str, tuple[float, bool]] = {}
         self.changed = threading.Condition()
@@ -58,20 +71,27 @@ class Runner:
         self.send({"id": name, "op": "group", "task": "none", "size": 1, "members": []})
 
     def _read(self) -> None:
+        go_soon()  # so that what is taken for lateness of the runner is not this thread's
         assert self.process.stdout
         for line in self.process.stdout:
             now = time.perf_counter()
-            found = json.loads(line)
-            name = found["id"]
             with self.changed:
-                if name in self.waiting:
-                    asked, at_begin = self.waiting.pop(name)
-                    (self.watch.no_ops_at_begin if at_begin else self.watch.no_ops).append(now - asked)
-                elif found.get("event") == "task":
-                    self.watch.started[name] = time.time()
+                if len(line) > SHORT_BYTES:
+                    self.watch.lines.append(line)
                 else:
-                    self.watch.answers[name] = found
+                    self._take(now, line)
                 self.changed.notify()
+
+    def _take(self, now: float, line: bytes) -> None:
+        found = json.loads(line)
+        name = found["id"]
+        if name in self.waiting:
+            asked, at_begin = self.waiting.pop(name)
+            (self.watch.no_ops_at_begin if at_begin else self.watch.no_ops).append(now - asked)
+        elif found.get("event") == "task":
+            self.watch.started[name] = time.time()
+        else:
+            self.watch.lines.append(line)
 
     def close(self) -> None:
         assert self.process.stdin

@@ -53,6 +53,8 @@ def main(argv: list[str]) -> int:
     given = parser.parse_args(argv)
     if given.jsonl == (given.spec is not None):
         parser.error("give either SPEC.json or --jsonl")
+    if given.jsonl:
+        parser.require_stdin()
     try:
         lines = [] if given.jsonl else _lines_of(Path(given.spec))
     except OSError as error:
@@ -74,11 +76,17 @@ def _serve(lines: list[bytes], given: argparse.Namespace) -> list[str]:
         from conformance.reference.rollout.rays import serve
 
         return serve(lines, requests, sys.stdout.buffer, given.ray_address)
+    from conformance.reference.rollout.front import stand_before
     from conformance.reference.rollout.serving import Serving
 
     gc.freeze()  # what is loaded stays shared with the tasks that are forked
-    serving = Serving(lines, requests, sys.stdout.buffer, given.at_once)
-    serving.run()
+    if requests is None:
+        serving = Serving(lines, None, sys.stdout.buffer, given.at_once)
+        serving.run()
+    else:
+        with stand_before(requests, sys.stdout.fileno()) as (left, answers):
+            serving = Serving(lines, left, answers, given.at_once)
+            serving.run()
     return serving.wrong
 
 

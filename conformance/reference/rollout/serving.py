@@ -1,7 +1,6 @@
 """The runner's loop: requests in, a task each, answers out as they come, until the input ends and all is answered."""
 
 import os
-import re
 import selectors
 import signal
 from collections import deque
@@ -12,17 +11,11 @@ from pydantic import BaseModel
 
 from conformance.contract.rollouts import CancelRequest, RolloutRequest
 from conformance.reference.rollout.backends import Dealer
+from conformance.reference.rollout.front import LARGE_BYTES, QUESTION, READ_BYTES
 from conformance.reference.rollout.protocol import NoRequest, line_of, not_begun, refused, request_in, write
 from conformance.reference.rollout.tasks import Child, Task, apart, fork
 
-READ_BYTES = 1 << 18
-LARGE_BYTES = 1 << 17
-"""A question of this size takes milliseconds, and one of a long rollout a second: it is worked at elsewhere."""
-
 AT_A_TIME = 16
-
-QUESTION = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"op"\s*:\s*"(verify|group)"')
-"""Told by its beginning, since to read all of it is the work."""
 
 
 class Serving:
