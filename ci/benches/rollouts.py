@@ -99,13 +99,22 @@ def played(name: str, runner: Runner, setup: Setup, count: int, at_once: int, pr
     began = time.perf_counter()
     for number in range(count):
         runner.send(setup.request(number, proxy))
-    asked = shown = 0
-    looking = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, str(LOOKING), str(runner.process.pid)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
-    )
+    ) as looking:
+        _ask_until_answered(name, runner, count, wave, began)
+        watch.wall = time.perf_counter() - began
+        seen = json.loads(looking.communicate()[0])
+    watch.most_files, watch.proxies = seen["most_files"], seen["proxies"]
+    return watch
+
+
+def _ask_until_answered(name: str, runner: Runner, count: int, wave: int, began: float) -> None:
+    watch = runner.watch
+    asked = shown = 0
     while len(watch.lines) < count and runner.process.poll() is None:
         time.sleep(ASK_SECONDS)
         runner.no_op(f"no-op-{asked}", len(watch.started) < wave)
@@ -114,10 +123,6 @@ def played(name: str, runner: Runner, setup: Setup, count: int, at_once: int, pr
         if done - shown >= max(8, count // 8):
             shown = done
             sys.stderr.write(f"{name}: {done} of {count} after {time.perf_counter() - began:.0f} s\n")
-    watch.wall = time.perf_counter() - began
-    seen = json.loads(looking.communicate()[0])
-    watch.most_files, watch.proxies = seen["most_files"], seen["proxies"]
-    return watch
 
 
 def _let_go(engines: list[FakeEngine], wave: list[int], watch: Watch, before: float) -> None:

@@ -13,10 +13,11 @@ class Arguments(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
-    def require_stdin(self) -> None:
-        """Where requests are read from it: a shell may have closed it."""
-        if sys.stdin is None:
-            self.error("--jsonl: stdin is closed; requests are read from it")
+    def require_streams(self) -> None:
+        """Where requests and answers are lines of the standard streams: a shell may have closed them."""
+        for name, stream in (("stdin", sys.stdin), ("stdout", sys.stdout)):
+            if stream is None:
+                self.error(f"--jsonl: {name} is closed; requests are read from stdin, and answered on stdout")
 
 
 def exit_status_of(answer_all: Callable[[], None]) -> int:

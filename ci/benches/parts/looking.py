@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+FIRST_SECONDS = 1.0
 LOOK_SECONDS = 5.0
 FEW = 5
 
@@ -46,8 +47,9 @@ def _own_mb(pid: int) -> float:
 
 
 def main(runner: int) -> None:
-    most, proxies = 0, list[float]()
-    while not select.select([sys.stdin], [], [], LOOK_SECONDS)[0]:
+    most, proxies, wait = 0, list[float](), FIRST_SECONDS
+    while not select.select([sys.stdin], [], [], wait)[0]:
+        wait = LOOK_SECONDS
         files, seen = look(runner)
         most = max(most, files)
         proxies += seen

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ class Watch:
     held: int = 0
     wall: float = 0.0
 
-    @property
+    @cached_property
     def answers(self) -> dict[str, dict[str, JSON]]:
         """Of the rollouts, read once all is over: that would keep this process from hearing what the runner says."""
         return {found["id"]: found for found in map(json.loads, self.lines)}
@@ -53,7 +55,9 @@ class Runner:
             start_new_session=True,  # where a kernel shares out by session, this one's work is not the runner's
         )
         assert self.process.stdout
-        fcntl.fcntl(self.process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
+        with suppress(OSError):  # a user has so much of this memory
+            # Four answers fill a pipe as it comes, and the runner would wait for this process to be let on.
+            fcntl.fcntl(self.process.stdout, fcntl.F_SETPIPE_SZ, 1 << 20)
         self.watch = Watch()
         self.waiting: dict[str, tuple[float, bool]] = {}
         self.changed = threading.Condition()
@@ -95,6 +99,8 @@ class Runner:
 
     def close(self) -> None:
         assert self.process.stdin
+        if sys.exc_info()[0] is not None:  # Ctrl-C does not reach its session
+            self.process.terminate()
         self.process.stdin.close()
         try:
             self.process.wait(60)

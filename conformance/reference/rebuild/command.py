@@ -42,7 +42,7 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--jsonl", action="store_true", required=True, help="speak JSON lines on stdin and stdout")
     parser.parse_args(argv)
-    parser.require_stdin()
+    parser.require_streams()
     return exit_status_of(lambda: serve(sys.stdin.buffer, sys.stdout.buffer))
 
 

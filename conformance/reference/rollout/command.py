@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
     if given.jsonl == (given.spec is not None):
         parser.error("give either SPEC.json or --jsonl")
     if given.jsonl:
-        parser.require_stdin()
+        parser.require_streams()
     try:
         lines = [] if given.jsonl else _lines_of(Path(given.spec))
     except OSError as error:
@@ -77,16 +77,17 @@ def _serve(lines: list[bytes], given: argparse.Namespace) -> list[str]:
 
         return serve(lines, requests, sys.stdout.buffer, given.ray_address)
     from conformance.reference.rollout.front import stand_before
-    from conformance.reference.rollout.serving import Serving
+    from conformance.reference.rollout.serving import Serving, told_to_end
 
     gc.freeze()  # what is loaded stays shared with the tasks that are forked
+    awake = told_to_end()
     if requests is None:
         serving = Serving(lines, None, sys.stdout.buffer, given.at_once)
-        serving.run()
+        serving.run(awake)
     else:
         with stand_before(requests, sys.stdout.fileno()) as (left, answers):
             serving = Serving(lines, left, answers, given.at_once)
-            serving.run()
+            serving.run(awake)
     return serving.wrong
 
 

@@ -4,37 +4,37 @@ The locks on the memory of a process that has forked a thousand are shared with 
 most of a second, whenever its memory grows while some of them end. So it is not the one that answers questions.
 """
 
-import ctypes
 import os
-import re
 import select
 import signal
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, Never
 
+from conformance.reference.rollout.processes import end_with
 from conformance.reference.rollout.promptness import go_soon
-from conformance.reference.rollout.protocol import NoRequest, line_of, request_in
+from conformance.reference.rollout.protocol import (
+    LARGE_BYTES,
+    QUESTION,
+    READ_BYTES,
+    NoRequest,
+    line_of,
+    request_in,
+)
+from conformance.reference.rollout.tasks import leave
 
-READ_BYTES = 1 << 16
-LARGE_BYTES = 1 << 17
-"""A question of this size takes milliseconds, and one of a long rollout a second: it is worked at elsewhere."""
 MOST_UNSENT = 1 << 24
 """Of what waits for the process behind; then nothing more is read."""
-
-QUESTION = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"op"\s*:\s*"(verify|group)"')
-"""Told by its beginning, since to read all of it is the work."""
-
-SET_PDEATHSIG = 1
 
 
 @contextmanager
 def stand_before(requests: int, answers: int) -> Iterator[tuple[int, BinaryIO]]:
-    """Forks. The caller goes on behind it: with requests to read that are none it can answer, and answers to write.
+    """Forks a front; the caller goes on behind it.
 
-    All that was written has gone to ``answers`` when this is left.
+    Gives a descriptor with the requests that the front does not answer itself, and where to write answers. When this
+    is left, all of them have gone to ``answers``. Raises BrokenPipeError where they have not: nobody reads them, or
+    the front was killed.
     """
     requests_read, requests_write = os.pipe()
     answers_read, answers_write = os.pipe()
@@ -44,8 +44,10 @@ def stand_before(requests: int, answers: int) -> Iterator[tuple[int, BinaryIO]]:
         os.close(requests_read)
         os.close(answers_write)
         _stand(behind, Front(requests, answers, requests_write, answers_read))
-    os.close(requests_write)
-    os.close(answers_read)
+    # The front alone holds what leads to whoever asks, who so hears it when it is gone.
+    for given, mine in ((requests, requests_write), (answers, answers_read)):
+        os.dup2(os.open(os.devnull, os.O_RDWR), given)
+        os.close(mine)
     with os.fdopen(answers_write, "wb") as told:
         try:
             yield requests_read, told
@@ -53,27 +55,29 @@ def stand_before(requests: int, answers: int) -> Iterator[tuple[int, BinaryIO]]:
             os.close(requests_read)
             with suppress(BrokenPipeError):
                 told.close()
-            os.waitpid(pid, 0)
+            _, status = os.waitpid(pid, 0)
+    if status:
+        raise BrokenPipeError
 
 
 def _stand(behind: int, front: "Front") -> Never:
-    """In the forked process, which ends with the one behind, however that ends."""
+    """In the forked process, which ends with the one behind, and not before, whoever is told to end."""
     status = 1
     try:
-        ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        # Ctrl-C is for the one behind; and a kernel that shares out by session gives this one a share of its own.
-        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        signal.set_wakeup_fd(-1)
+        end_with(behind)
+        os.setsid()  # a kernel that shares out by session gives it a share of its own
         go_soon()
-        if os.getppid() == behind:
-            front.run()
+        front.run()
         status = 0
-    except BrokenPipeError:  # nobody reads the answers any more, which the one behind finds out with its next one
-        status = 0
-    except Exception:
-        traceback.print_exc()
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        sys.stderr.write(f"trackgauge rollout: answers cannot be passed on: {error.strerror}\n")
     finally:
-        sys.stderr.flush()
-        os._exit(status)
+        leave(status)
 
 
 class Front:
@@ -144,6 +148,8 @@ class Front:
         """Whole lines of the one behind; False once it says nothing more."""
         more = os.read(self._from_behind, READ_BYTES)
         self._untold += more
+        if more and b"\n" not in more:
+            return True
         whole = len(self._untold) if not more else self._untold.rfind(b"\n") + 1
         _write_all(self._answers, bytes(self._untold[:whole]))
         del self._untold[:whole]

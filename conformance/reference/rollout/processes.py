@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from conformance.reference.rollout.keeper import AGAIN_SECONDS, SET_CHILD_SUBREAPER
+from conformance.reference.rollout.keeper import AGAIN_SECONDS, SET_CHILD_SUBREAPER, SET_PDEATHSIG
 from conformance.reference.rollout.keeper import below as descendants
 
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -149,6 +149,13 @@ def start(command: Sequence[str], *, env: Mapping[str, str], cwd: Path, log: Pat
 def adopt_orphans() -> None:
     """For a process that is a rollout's alone: what a keeper that was killed leaves behind comes to this process."""
     ctypes.CDLL(None).prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with(starter: int) -> None:
+    """For a forked process: the kernel kills it when ``starter`` ends, also where that has happened already."""
+    ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != starter:
+        os._exit(1)
 
 
 def _kill_orphans() -> None:

@@ -19,7 +19,7 @@ def go_soon() -> None:
     What it forks then inherits them. Linux grants it to anybody from 6.12 on, and takes no notice before.
     """
     number = SET_ATTRIBUTES.get(platform.machine())
-    if number is None:
+    if number is None or os.sched_getscheduler(0) != os.SCHED_OTHER:
         return
     size = struct.calcsize(ATTRIBUTES)
     nice = os.getpriority(os.PRIO_PROCESS, 0)

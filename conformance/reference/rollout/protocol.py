@@ -1,6 +1,7 @@
 """The lines of the runner protocol: read as requests, written as events and answers."""
 
 import json
+import re
 from typing import Any, BinaryIO
 
 from pydantic import BaseModel, ValidationError
@@ -19,6 +20,14 @@ from conformance.reference.rollout.trainer import judge
 from conformance.reference.rollout.verify import verify
 
 JSON = Any
+
+READ_BYTES = 1 << 16
+"""As much as a pipe holds; more at a time is memory that the kernel has to give and take back."""
+LARGE_BYTES = 1 << 17
+"""A question of this size takes milliseconds, and one of a long rollout a second: it is worked at elsewhere."""
+
+QUESTION = re.compile(rb'^\s*\{[^{}\[\]]{0,200}"op"\s*:\s*"(verify|group)"')
+"""Told by its beginning, since to read all of it is the work."""
 
 Line = RolloutRequest | CancelRequest | VerifyRequest | GroupRequest
 FORMS: dict[str, type[Line]] = {"cancel": CancelRequest, "verify": VerifyRequest, "group": GroupRequest}

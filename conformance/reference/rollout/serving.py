@@ -11,11 +11,30 @@ from pydantic import BaseModel
 
 from conformance.contract.rollouts import CancelRequest, RolloutRequest
 from conformance.reference.rollout.backends import Dealer
-from conformance.reference.rollout.front import LARGE_BYTES, QUESTION, READ_BYTES
-from conformance.reference.rollout.protocol import NoRequest, line_of, not_begun, refused, request_in, write
+from conformance.reference.rollout.protocol import (
+    LARGE_BYTES,
+    QUESTION,
+    READ_BYTES,
+    NoRequest,
+    line_of,
+    not_begun,
+    refused,
+    request_in,
+    write,
+)
 from conformance.reference.rollout.tasks import Child, Task, apart, fork
 
 AT_A_TIME = 16
+
+
+def told_to_end() -> int:
+    """From now on TERM and Ctrl-C end nothing by themselves: they can be read on the descriptor that is returned."""
+    awake, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    return awake
 
 
 class Serving:
@@ -40,13 +59,8 @@ class Serving:
         self._ending: dict[int, Child] = {}
         self._ears = selectors.PollSelector()  # which takes files too, unlike epoll
 
-    def run(self) -> None:
-        """Told to end (TERM, Ctrl-C), it ends its tasks, and answers for each."""
-        awake, wake = os.pipe()
-        os.set_blocking(wake, False)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
+    def run(self, awake: int) -> None:
+        """Told to end, at ``awake``, it ends its tasks, and answers for each."""
         self._ears.register(awake, selectors.EVENT_READ)
         if self._requests is not None:
             self._ears.register(self._requests, selectors.EVENT_READ)
@@ -61,7 +75,8 @@ class Serving:
                     os.read(awake, 64)
                     self._told_to_end()
                 elif key.fd == self._requests:
-                    self._read()
+                    if not self._ended:
+                        self._read()
                 elif key.fd in self._ending:
                     self._bury(key.fd)
                 else:

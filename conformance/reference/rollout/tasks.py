@@ -1,10 +1,8 @@
 """Rollouts on this machine: each in a process of its own, forked from one that has everything loaded.
 
-The process that reads requests and writes answers does nothing else, so that a thousand collections delay nobody; and
-it has one thread, so that forking is safe.
+That one does nothing else but read requests and pass answers on, and it has one thread, so that forking is safe.
 """
 
-import ctypes
 import os
 import signal
 import socket
@@ -12,13 +10,12 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Never
 
 from conformance.contract.rollouts import Collected, RolloutRequest, TaskStarted
 from conformance.reference.rollout import lifecycle
-from conformance.reference.rollout.processes import adopt_orphans
+from conformance.reference.rollout.processes import adopt_orphans, end_with
 from conformance.reference.rollout.protocol import ended_by_others, line_of, refused
-
-SET_PDEATHSIG = 1
 
 
 class ToldToEnd(BaseException):
@@ -103,7 +100,15 @@ def apart(work: Callable[[], bytes]) -> tuple[int, int]:
     except Exception:
         traceback.print_exc()  # into the runner's log; the answer is made by the runner
     finally:
-        sys.stderr.flush()
+        leave(status)
+
+
+def leave(status: int) -> Never:
+    """Ends a forked process, which is none of the runner's way out."""
+    try:
+        if sys.stderr is not None:  # closed by a shell
+            sys.stderr.flush()
+    finally:
         os._exit(status)
 
 
@@ -123,9 +128,7 @@ def _answer(request: RolloutRequest, backend: str | None, run: Callable[..., Col
 
 
 def _become_a_task(starter: int, mouth: int) -> None:
-    ctypes.CDLL(None).prctl(SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != starter:
-        os._exit(1)
+    end_with(starter)
     adopt_orphans()
     os.setsid()  # Ctrl-C is for the starter, which tells its tasks
     signal.set_wakeup_fd(-1)

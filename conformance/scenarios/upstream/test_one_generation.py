@@ -59,25 +59,31 @@ async def test_each_call_is_generated_once(scene: Scene, check: Check) -> None:
 
 @covers("UPS-027")
 async def test_an_answer_that_came_twice_is_no_other_calls_answer(scene: Scene, check: Check) -> None:
-    """The second one lies on its connection when the proxy asks for the next calls, enough for each it may hold."""
+    """The second one lies on its connection when the proxy asks for the next calls, one of which gets it.
+
+    Connections of earlier scenarios are closed first: the answer would wait behind them for a call of a later one.
+    """
     gate = f"again-{scene.run:06d}"
     twice: dict[str, JSON] = {"text": "{tag} It is the header.", "fault": {"name": "answered_twice", "raw": gate}}
     scopes = {f"call-{n}": {"turns": [{"text": "{tag} It is the footer."}]} for n in range(CALLS_AFTER)}
     await scene.script({"about": "An answer comes twice.", "scopes": {"twice": {"turns": [twice]}, **scopes}})
+    await scene.engine.close_idle()
     replies = [await scene.ask(session=scene.session("twice"))]
     await scene.engine.open_gate("main", gate)
     await scene.ledger()
     asked = [scene.start(scene.task(scope=n + 1), session=scene.session(name)) for n, name in enumerate(scopes)]
     replies += await asyncio.gather(*asked)
+    await scene.engine.close_idle()  # a proxy that is one answer off on a connection stays so
     rows = await scene.ledger()
-    for scope, name in enumerate(("twice", *scopes)):
-        own = [row for row in rows if row["scope"] == scope]
+    rows_of = {name: [row for row in rows if row["scope"] == scope] for scope, name in enumerate(("twice", *scopes))}
+    for (name, own), reply in zip(rows_of.items(), replies, strict=True):
         if len(own) > 1:
             raise Inconclusive(f"the engine was asked {len(own)} times for {name}, not once")
         said = [row["message"]["content"] for row in own]
-        reply = replies[scope]
         honest = not reply.answered or [reply.text] == said
         check("UPS-027", honest, expected=said, seen=reply.text, where=f"the answer to {name}")
+    # All answers first: a proxy without records is not judged any further.
+    for name, own in rows_of.items():
         told = [record["generation_token_ids"] for record in await scene.records(scene.session(name))]
         due = [row["generation_token_ids"] for row in own]
         check("UPS-027", told in ([], due), expected="its own ids, or no record", seen=told, where=name)

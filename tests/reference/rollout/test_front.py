@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.unit
 
 JSON = Any
 RUNNER = (sys.executable, "-m", "conformance.reference.rollout", "--jsonl")
+SAYS_MUCH = """echo '{"reward": 1, "metrics": {"text": "'$(head -c 3000 /dev/zero | tr '\\0' x)'"}}'"""
 NO_OP = {"id": "no-op", "op": "group", "task": "t", "size": 1, "members": []}
 
 
@@ -83,32 +84,72 @@ def test_a_question_that_is_wrong_makes_the_runner_end_with_2(tmp_path: Path) ->
     assert (done.returncode, answer["id"], "size" in answer["reason"]) == (2, "no-op", True)
 
 
-def test_a_runner_whose_front_is_killed_ends_and_leaves_nothing(tmp_path: Path) -> None:
+def front_of(process: "subprocess.Popen[bytes]", task: int) -> psutil.Process:
+    (front,) = (child for child in psutil.Process(process.pid).children() if child.pid != task)
+    return front
+
+
+def begun(process: "subprocess.Popen[bytes]", folder: Path) -> int:
+    """The pid of a task whose harness runs and does not end."""
+    os.mkfifo(folder / "there")
+    ask(process, rollout(folder, f"echo > {folder}/there; sleep 1000"))
+    task = told(process)
+    assert task["event"] == "task"
+    (folder / "there").read_bytes()
+    pid: int = task["pid"]
+    return pid
+
+
+def test_a_runner_whose_front_is_killed_ends_with_1_and_leaves_nothing(tmp_path: Path) -> None:
     with runner() as process:
-        ask(process, rollout(tmp_path, f"touch {tmp_path}/there; sleep 1000"))
-        assert told(process)["event"] == "task"
-        while not (tmp_path / "there").exists():
-            assert process.poll() is None
-        front, *_ = sorted(psutil.Process(process.pid).children(), key=lambda child: child.pid)
+        front = front_of(process, begun(process, tmp_path))
         below = psutil.Process(process.pid).children(recursive=True)
         front.kill()
+        assert process.stdout is not None
+        assert process.stdout.read() == b""  # at once, not when all rollouts have ended
         process.terminate()
         assert process.wait(30) == 1
         _, alive = psutil.wait_procs(below, timeout=25)
         assert alive == []
 
 
-def test_whoever_stops_reading_ends_the_runner(tmp_path: Path) -> None:
+def test_whoever_tells_all_processes_of_a_runner_to_end_is_answered(tmp_path: Path) -> None:
+    with runner() as process:
+        front = front_of(process, begun(process, tmp_path))
+        front.terminate()
+        process.terminate()
+        answer = told(process)
+        assert (answer["id"], answer["error"]["stage"]) == ("r", "task")
+        assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("request_of", [lambda folder: NO_OP, rollout], ids=["question", "rollout"])
+def test_whoever_stops_reading_ends_the_runner_with_1(tmp_path: Path, request_of: Callable[[Path], JSON]) -> None:
     with runner() as process:
         assert process.stdout is not None
         process.stdout.close()
-        ask(process, rollout(tmp_path))
+        ask(process, request_of(tmp_path))
         assert process.wait(30) == 1
 
 
+def test_long_answers_that_nobody_reads_keep_nothing_from_being_read_later(tmp_path: Path) -> None:
+    count = 64
+    with runner() as process:
+        for number in range(count):
+            ask(process, rollout(tmp_path, id=f"r{number}", evaluation={"command": SAYS_MUCH}))
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.stdout is not None
+        answers = [json.loads(line) for line in process.stdout]
+        assert sorted(each["id"] for each in answers) == sorted(2 * [f"r{number}" for number in range(count)])
+        assert process.wait(30) == 0
+
+
 @pytest.mark.parametrize("command", ["rollout", "rebuild"])
-def test_a_closed_stdin_is_a_usage_error(command: str) -> None:
+@pytest.mark.parametrize(("closed", "name"), [("<&-", b"stdin is closed"), (">&-", b"stdout is closed")])
+def test_a_closed_stream_is_a_usage_error(command: str, closed: str, name: bytes) -> None:
     program = (sys.executable, "-m", "conformance.cli", command, "--jsonl")
-    done = subprocess.run(["sh", "-c", '"$@" <&-', "sh", *program], capture_output=True, check=False)
+    shell = ["sh", "-c", f'"$@" {closed}', "sh", *program]
+    done = subprocess.run(shell, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"stdin is closed" in done.stderr.splitlines()[-1]
+    assert name in done.stderr.splitlines()[-1]
