@@ -205,7 +205,12 @@ class Store:
             if known is not None and known[0] == signature:
                 return known[1]
             kept = _parsed(path, status)
-        except OSError:
+        except FileNotFoundError:
+            return None
+        except OSError as error:  # it may be a record, and readable again later
+            if path not in self._damaged:
+                log.warning("%s in %s cannot be read: %s", path.name, path.parent.name[:12], error.strerror)
+            self._damaged.add(path)
             return None
         except ValueError as error:
             log.warning("%s in %s is passed over: %s", path.name, path.parent.name[:12], str(error)[:200])

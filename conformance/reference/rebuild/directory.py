@@ -21,7 +21,7 @@ def from_directory(log_dir: Path) -> Sessions:
         raise TraceError(Rule.SOURCE, f"the log directory {ascii(str(log_dir))[:200]} is no directory")
     try:
         files = sorted((file for file in root.glob("*/*.json") if file.is_file()), key=_written)
-        lossy = {mark.parent.name for mark in root.glob(f"*/{INCOMPLETE_MARK}")}
+        lossy = {mark.parent.name for mark in root.glob(f"*/{INCOMPLETE_MARK}")} | _closed(root)
         undelivered = _undelivered(root)
     except (OSError, ValueError) as error:
         raise TraceError(Rule.SOURCE, f"the log directory cannot be read: {error}") from None
@@ -44,6 +44,18 @@ def from_directory(log_dir: Path) -> Sessions:
     if lossy - known:
         sessions.faults.append(TraceError(Rule.SOURCE, "a session lost records and none of it is left"))
     return sessions
+
+
+def _closed(root: Path) -> set[str]:
+    """Folders that cannot be looked into: glob passes over them, and records may lie in each."""
+    closed = set()
+    for folder in root.iterdir() if root.is_dir() else ():
+        try:
+            if folder.is_dir():
+                os.listdir(folder)
+        except OSError:
+            closed.add(folder.name)
+    return closed
 
 
 def _undelivered(root: Path) -> dict[str, list[str]]:

@@ -85,9 +85,9 @@ def _serve(lines: list[bytes], given: argparse.Namespace) -> list[str]:
         serving = Serving(lines, None, sys.stdout.buffer, given.at_once)
         serving.run(awake)
     else:
-        with stand_before(requests, sys.stdout.fileno()) as (left, answers):
+        with stand_before(requests, sys.stdout.fileno()) as (left, answers, front):
             serving = Serving(lines, left, answers, given.at_once)
-            serving.run(awake)
+            serving.run(awake, front)
     return serving.wrong
 
 

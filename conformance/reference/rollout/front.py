@@ -29,12 +29,12 @@ MOST_UNSENT = 1 << 24
 
 
 @contextmanager
-def stand_before(requests: int, answers: int) -> Iterator[tuple[int, BinaryIO]]:
+def stand_before(requests: int, answers: int) -> Iterator[tuple[int, BinaryIO, int]]:
     """Forks a front; the caller goes on behind it.
 
-    Gives a descriptor with the requests that the front does not answer itself, and where to write answers. When this
-    is left, all of them have gone to ``answers``. Raises BrokenPipeError where they have not: nobody reads them, or
-    the front was killed.
+    Gives a descriptor with the requests that the front does not answer itself, where to write answers, and a
+    descriptor that can be read if the front ends before. When this is left, all answers have gone to ``answers``.
+    Raises BrokenPipeError where they have not: nobody reads them, or the front was killed.
     """
     requests_read, requests_write = os.pipe()
     answers_read, answers_write = os.pipe()
@@ -49,9 +49,11 @@ def stand_before(requests: int, answers: int) -> Iterator[tuple[int, BinaryIO]]:
         os.dup2(os.open(os.devnull, os.O_RDWR), given)
         os.close(mine)
     with os.fdopen(answers_write, "wb") as told:
+        front = os.pidfd_open(pid)
         try:
-            yield requests_read, told
+            yield requests_read, told, front
         finally:
+            os.close(front)
             os.close(requests_read)
             with suppress(BrokenPipeError):
                 told.close()
@@ -121,12 +123,17 @@ class Front:
             return
         *whole, rest = self._unread.split(b"\n") if more else [self._unread, bytearray()]
         self._unread = bytearray(rest)
+        answers = []
         for line in whole:
             answer = answered(bytes(line))
             if answer is not None:
-                _write_all(self._answers, answer)
+                answers.append(answer)
             elif line.strip():
                 self._unsent += line + b"\n"
+        # Before the answers: who has one knows that what was asked before it is on its way.
+        if self._unsent:
+            self._send()
+        _write_all(self._answers, b"".join(answers))
         if not more:
             self._ended = True
             self._close_when_sent()
@@ -158,7 +165,12 @@ class Front:
 
 def _write_all(descriptor: int, told: bytes) -> None:
     while told:
-        told = told[os.write(descriptor, told) :]
+        try:
+            told = told[os.write(descriptor, told) :]
+        except BlockingIOError:  # whoever started this has made it so
+            room = select.poll()
+            room.register(descriptor, select.POLLOUT)
+            room.poll()
 
 
 def answered(line: bytes) -> bytes | None:

@@ -97,7 +97,14 @@ def not_begun(request: RolloutRequest) -> Collected:
 
 
 def line_of(told: BaseModel) -> bytes:
-    """A line of the protocol, with its line end."""
+    """A line of the protocol, with its line end; of what cannot be written, such as the deepest lists, it says so."""
+    try:
+        return _written(told)
+    except (ValueError, RecursionError) as error:
+        return _written(refused(getattr(told, "id", ""), f"the answer cannot be written: {error}"))
+
+
+def _written(told: BaseModel) -> bytes:
     # model_dump_json writes a lone surrogate of a patch as an error; json escapes it.
     return json.dumps(told.model_dump(mode="python"), separators=(",", ":")).encode() + b"\n"
 

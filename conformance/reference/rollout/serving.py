@@ -1,6 +1,7 @@
 """The runner's loop: requests in, a task each, answers out as they come, until the input ends and all is answered."""
 
 import os
+import select
 import selectors
 import signal
 from collections import deque
@@ -53,20 +54,26 @@ class Serving:
         self._given = [line for line in given if line.strip()]
         self._waiting: deque[RolloutRequest] = deque()
         self._ended = requests is None
+        self._told = False
         self._dealer = Dealer()
         self._tasks: dict[int, Task] = {}
         self._questions: dict[int, Child] = {}
         self._ending: dict[int, Child] = {}
         self._ears = selectors.PollSelector()  # which takes files too, unlike epoll
 
-    def run(self, awake: int) -> None:
-        """Told to end, at ``awake``, it ends its tasks, and answers for each."""
+    def run(self, awake: int, front: int | None = None) -> None:
+        """Told to end, at ``awake``, it ends its tasks, and answers for each and for what was asked until then.
+
+        ``front`` can be read once whoever stands before it is gone; raises BrokenPipeError then.
+        """
         self._ears.register(awake, selectors.EVENT_READ)
+        if front is not None:
+            self._ears.register(front, selectors.EVENT_READ)
         if self._requests is not None:
             self._ears.register(self._requests, selectors.EVENT_READ)
         for line in self._given:
             self._take(line)
-        while not self._ended or self._waiting or self._tasks or self._questions or self._ending:
+        while self._goes_on():
             ready = self._ears.select(0 if self._has_room() else None)
             # Whoever asks comes first: a thousand answers that come at once are taken some at a time.
             ready.sort(key=lambda one: one[0].fd not in (awake, self._requests))
@@ -74,9 +81,10 @@ class Serving:
                 if key.fd == awake:
                     os.read(awake, 64)
                     self._told_to_end()
+                elif key.fd == front:
+                    raise BrokenPipeError
                 elif key.fd == self._requests:
-                    if not self._ended:
-                        self._read()
+                    self._read()
                 elif key.fd in self._ending:
                     self._bury(key.fd)
                 else:
@@ -84,6 +92,12 @@ class Serving:
             # One a turn: a thousand that begin at once keep nobody waiting who only asks.
             if self._has_room():
                 self._begin(self._waiting.popleft())
+        while self._requests is not None and not self._ended and select.select([self._requests], [], [], 0)[0]:
+            self._read()
+
+    def _goes_on(self) -> bool:
+        expects = not self._ended and not self._told
+        return bool(expects or self._waiting or self._tasks or self._questions or self._ending)
 
     def _has_room(self) -> bool:
         return bool(self._waiting) and len(self._tasks) < self._at_once
@@ -92,7 +106,7 @@ class Serving:
         for request in self._waiting:
             write(self._answers, not_begun(request))
         self._waiting.clear()
-        self._stop_reading()
+        self._told = True
         for task in self._tasks.values():
             task.end()
 
@@ -129,7 +143,9 @@ class Serving:
             if error.is_wrong:
                 self.wrong.append(str(error))
             return
-        if isinstance(request, RolloutRequest):
+        if isinstance(request, RolloutRequest) and self._told:
+            write(self._answers, not_begun(request))
+        elif isinstance(request, RolloutRequest):
             self._waiting.append(request)
         else:
             self._cancel(request)

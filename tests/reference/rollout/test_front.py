@@ -106,9 +106,8 @@ def test_a_runner_whose_front_is_killed_ends_with_1_and_leaves_nothing(tmp_path:
         below = psutil.Process(process.pid).children(recursive=True)
         front.kill()
         assert process.stdout is not None
-        assert process.stdout.read() == b""  # at once, not when all rollouts have ended
-        process.terminate()
-        assert process.wait(30) == 1
+        assert process.stdout.read() == b""
+        assert process.wait(30) == 1  # at once, not when all rollouts have ended
         _, alive = psutil.wait_procs(below, timeout=25)
         assert alive == []
 
@@ -130,6 +129,56 @@ def test_whoever_stops_reading_ends_the_runner_with_1(tmp_path: Path, request_of
         process.stdout.close()
         ask(process, request_of(tmp_path))
         assert process.wait(30) == 1
+
+
+def test_whoever_stops_reading_while_a_rollout_runs_ends_it(tmp_path: Path) -> None:
+    with runner() as process:
+        begun(process, tmp_path)
+        assert process.stdout is not None
+        process.stdout.close()
+        ask(process, NO_OP)
+        assert process.wait(30) == 1
+
+
+def test_what_was_asked_before_a_runner_was_told_to_end_is_answered_too(tmp_path: Path) -> None:
+    with runner() as process:
+        begun(process, tmp_path)
+        os.kill(process.pid, signal.SIGSTOP)
+        for number in range(100):
+            ask(process, rollout(tmp_path, id=f"r{number}"))
+        ask(process, NO_OP)
+        assert told(process)["id"] == "no-op"  # so the front has taken all that was asked before
+        process.terminate()
+        os.kill(process.pid, signal.SIGCONT)
+        assert process.stdout is not None
+        lines = [json.loads(line) for line in process.stdout]
+        answers = [each for each in lines if "event" not in each]  # the first may just have begun
+        assert sorted(each["id"] for each in answers) == sorted(["r", *(f"r{number}" for number in range(100))])
+        assert all(each["error"]["stage"] == "task" for each in answers)
+        assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("depth", range(960, 990, 2))
+def test_a_question_as_deep_as_can_just_be_read_or_not_takes_nobody_along(depth: int) -> None:
+    collected = {"id": "x", "captured": False, "outcome": "failed", "withheld": True, "reason": "r"}
+    head = json.dumps({"id": "deep", "op": "verify", "collected": collected})[:-1]
+    line = f'{head}, "instance_config": {{"a": {"[" * depth}1{"]" * depth}}}}}\n{json.dumps(NO_OP)}\n'
+    done = subprocess.run(RUNNER, input=line.encode(), capture_output=True, check=False)
+    assert [each.count(b'"id":"no-op"') for each in sorted(done.stdout.splitlines(), key=len)] in ([0, 1], [1, 0])
+    assert b"Traceback" not in done.stderr
+
+
+def test_answers_come_through_a_pipe_that_does_not_block(tmp_path: Path) -> None:
+    count = 3000
+    lines = tmp_path / "lines"
+    lines.write_bytes(count * (json.dumps(NO_OP).encode() + b"\n"))
+    here, there = os.pipe()
+    os.set_blocking(there, False)
+    with lines.open("rb") as stdin, subprocess.Popen(RUNNER, stdin=stdin, stdout=there) as process:
+        os.close(there)
+        with os.fdopen(here, "rb") as answers:
+            assert sum(1 for _ in answers) == count
+        assert process.wait(30) == 0
 
 
 def test_long_answers_that_nobody_reads_keep_nothing_from_being_read_later(tmp_path: Path) -> None:
