@@ -92,12 +92,14 @@ class Serving:
             # One a turn: a thousand that begin at once keep nobody waiting who only asks.
             if self._has_room():
                 self._begin(self._waiting.popleft())
-        while self._requests is not None and not self._ended and select.select([self._requests], [], [], 0)[0]:
-            self._read()
 
     def _goes_on(self) -> bool:
-        expects = not self._ended and not self._told
+        expects = not self._ended and (not self._told or self._was_asked())
         return bool(expects or self._waiting or self._tasks or self._questions or self._ending)
+
+    def _was_asked(self) -> bool:
+        assert self._requests is not None
+        return bool(select.select([self._requests], [], [], 0)[0])
 
     def _has_room(self) -> bool:
         return bool(self._waiting) and len(self._tasks) < self._at_once

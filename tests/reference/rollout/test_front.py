@@ -1,10 +1,12 @@
 """The process of a runner that whoever asks is heard by."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +14,11 @@ from typing import Any
 
 import psutil
 import pytest
+
+from conformance.reference.rollout.front import Front
+from conformance.reference.rollout.protocol import READ_BYTES
+from conformance.reference.rollout.serving import Serving
+from tests.reference.rollout.test_runner_command import request
 
 pytestmark = pytest.mark.unit
 
@@ -30,9 +37,9 @@ def runner() -> Iterator["subprocess.Popen[bytes]"]:
             process.kill()
 
 
-def ask(process: "subprocess.Popen[bytes]", request: JSON) -> None:
+def ask(process: "subprocess.Popen[bytes]", asked: JSON) -> None:
     assert process.stdin is not None
-    process.stdin.write(json.dumps(request).encode() + b"\n")
+    process.stdin.write(json.dumps(asked).encode() + b"\n")
     process.stdin.flush()
 
 
@@ -42,7 +49,7 @@ def told(process: "subprocess.Popen[bytes]") -> JSON:
 
 
 def rollout(folder: Path, command: str = "true", **keys: JSON) -> JSON:
-    return {"id": "r", "folder": str(folder), "model": "m", "harness": {"name": "shell", "command": command}, **keys}
+    return request(folder, command, **keys)
 
 
 def test_a_question_is_answered_while_what_forks_rollouts_stands_still(tmp_path: Path) -> None:
@@ -75,6 +82,28 @@ def test_a_last_line_without_its_end_is_a_request_too(tmp_path: Path) -> None:
     lines = f"{json.dumps(rollout(tmp_path))}\n\n  \n{json.dumps(NO_OP)}"
     done = subprocess.run(RUNNER, input=lines.encode(), capture_output=True, check=True)
     assert sorted(json.loads(line)["id"] for line in done.stdout.splitlines()) == ["no-op", "r", "r"]
+
+
+def test_the_rest_of_a_long_request_and_the_end_of_the_input_may_come_together(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    asked.write_bytes(b"x" * (READ_BYTES + 1000) + b"\n")
+    behind, to_behind = os.pipe()
+    fcntl.fcntl(to_behind, fcntl.F_SETPIPE_SZ, 4 * READ_BYTES)  # so that there is always room
+    from_behind, done = os.pipe()
+    seen: list[bytes] = []
+
+    def read_all() -> None:
+        with os.fdopen(behind, "rb") as lines:
+            seen.append(lines.read())
+        os.close(done)
+
+    reader = threading.Thread(target=read_all)
+    reader.start()
+    with asked.open("rb") as requests, (tmp_path / "told").open("wb") as answers:
+        Front(requests.fileno(), answers.fileno(), to_behind, from_behind).run()
+    reader.join()
+    os.close(from_behind)
+    assert seen == [asked.read_bytes()]
 
 
 def test_a_question_that_is_wrong_makes_the_runner_end_with_2(tmp_path: Path) -> None:
@@ -145,7 +174,7 @@ def test_what_was_asked_before_a_runner_was_told_to_end_is_answered_too(tmp_path
         begun(process, tmp_path)
         os.kill(process.pid, signal.SIGSTOP)
         for number in range(100):
-            ask(process, rollout(tmp_path, id=f"r{number}"))
+            ask(process, rollout(tmp_path, "sleep 1000", id=f"r{number}"))
         ask(process, NO_OP)
         assert told(process)["id"] == "no-op"  # so the front has taken all that was asked before
         process.terminate()
@@ -156,6 +185,22 @@ def test_what_was_asked_before_a_runner_was_told_to_end_is_answered_too(tmp_path
         assert sorted(each["id"] for each in answers) == sorted(["r", *(f"r{number}" for number in range(100))])
         assert all(each["error"]["stage"] == "task" for each in answers)
         assert process.wait(30) == 0
+
+
+def test_more_than_is_read_at_once_is_answered_by_one_that_was_told_to_end_already(tmp_path: Path) -> None:
+    lines = b"".join(json.dumps(rollout(tmp_path, id=f"r{number}")).encode() + b"\n" for number in range(1000))
+    assert len(lines) > READ_BYTES
+    awake, wake = os.pipe()
+    os.write(wake, b"\0")
+    here, there = os.pipe()
+    fcntl.fcntl(there, fcntl.F_SETPIPE_SZ, 16 * READ_BYTES)
+    os.write(there, lines)
+    with (tmp_path / "answers").open("w+b") as answers:
+        Serving([], here, answers, 1000).run(awake)
+        answers.seek(0)
+        assert [json.loads(line)["id"] for line in answers] == [f"r{number}" for number in range(1000)]
+    for each in (awake, wake, here, there):
+        os.close(each)
 
 
 @pytest.mark.parametrize("depth", range(960, 990, 2))

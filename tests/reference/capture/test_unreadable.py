@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,6 @@ MAY_NOT = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.get
 """Root may read what nobody may."""
 
 REBUILD = (sys.executable, "-m", "conformance.cli", "rebuild", "--jsonl")
-
-
-@pytest.fixture
-def engine() -> Iterator[ScriptedEngine]:
-    with ScriptedEngine() as engine:
-        yield engine
 
 
 def rebuilt(log_dir: Path) -> JSON:
